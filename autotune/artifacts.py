@@ -81,9 +81,9 @@ class ArtifactStore(Generic[R]):
         Raises UsageError for another schema, a missing or unknown key, or a changed content.
         """
         if not isinstance(data, dict) or data.get("schema") != self.schema:
-            found = data.get("schema") if isinstance(data, dict) else None
+            schema = data.get("schema") if isinstance(data, dict) else None
             raise UsageError(
-                f"{origin}: schema is {found!r}, expected {self.schema!r}: this is not a "
+                f"{origin}: schema is {schema!r}, expected {self.schema!r}: this is not a "
                 f"{self.what}, or one of another version of autotune; make it again with "
                 f"autotune {self.name}",
                 code="artifact.version",
@@ -115,25 +115,25 @@ class ArtifactStore(Generic[R]):
             ) from None
         return self.from_json(data, str(path))
 
-    def find(self, wanted: str, folder: Path | None = None) -> R:
-        """The result whose id begins with ``wanted`` (at least 4 hexadecimal digits).
+    def find(self, prefix: str, folder: Path | None = None) -> R:
+        """The result whose id begins with ``prefix`` (at least 4 hexadecimal digits).
 
         Raises UsageError, with the known ids, if no result or more than one has such an id.
         """
         place = folder or self.folder
-        if not _ID.fullmatch(wanted):
+        if not _ID.fullmatch(prefix):
             raise UsageError(
-                f"{self.name}:{wanted} is not an id of a {self.what}; expected the first 4 to "
+                f"{self.name}:{prefix} is not an id of a {self.what}; expected the first 4 to "
                 f"12 digits of an id that autotune {self.name} printed (stored in {place})",
                 code="artifact.id_syntax",
             )
-        there = sorted(place.glob("*.json"))
-        fitting = [path for path in there if path.stem.startswith(wanted)]
+        paths = sorted(place.glob("*.json"))
+        fitting = [path for path in paths if path.stem.startswith(prefix)]
         if len(fitting) != 1:
             words = "no id begins so" if not fitting else f"{len(fitting)} ids begin so"
-            have = ", ".join(path.stem for path in there[-8:]) or "none yet"
+            have = ", ".join(path.stem for path in paths[-8:]) or "none yet"
             raise UsageError(
-                f"{self.name}:{wanted}: {words} in {place}; known ids: {have}",
+                f"{self.name}:{prefix}: {words} in {place}; known ids: {have}",
                 code="artifact.unknown",
             )
         return self.read(fitting[0])
@@ -154,6 +154,6 @@ class ArtifactStore(Generic[R]):
         fits: Callable[[R], bool] = lambda result: True,
     ) -> list[R]:
         """All results for a cluster for which ``fits`` is true, the newest first."""
-        found = [self.read(path) for path in sorted((folder or self.folder).glob("*.json"))]
-        fitting = [r for r in found if r.cluster == cluster and fits(r)]
+        results = [self.read(path) for path in sorted((folder or self.folder).glob("*.json"))]
+        fitting = [r for r in results if r.cluster == cluster and fits(r)]
         return sorted(fitting, key=lambda r: (r.date, r.id), reverse=True)

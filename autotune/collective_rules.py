@@ -41,13 +41,15 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
 
     Raises UsageError for a segment size or fanout without an algorithm: no rule can express it.
     """
-    found: dict[str, dict[str, str]] = {}
+    words_by_collective: dict[str, dict[str, str]] = {}
     for name, value in mca.items():
         match = ALGORITHM_PARAMETER.fullmatch(name)
         if match and match["collective"] in IDS:
-            found.setdefault(match["collective"], {})[match["what"] or "algorithm"] = value
+            words_by_collective.setdefault(match["collective"], {})[
+                match["what"] or "algorithm"
+            ] = value
     rules = []
-    for collective, words in sorted(found.items(), key=lambda item: IDS[item[0]]):
+    for collective, words in sorted(words_by_collective.items(), key=lambda item: IDS[item[0]]):
         if "algorithm" not in words:
             raise UsageError(
                 f"the setting has {', '.join(sorted(words))} but not "
@@ -93,27 +95,27 @@ def check_rules(rules: tuple[Rule, ...], library: Library | None = None) -> None
 def _check_algorithm(rule: Rule, library: Library, where: str) -> None:
     info = library.params.get(f"coll_tuned_{rule.collective}_algorithm")
     if info is not None and info.enum and int(rule.algorithm) not in info.enum:
-        known = ", ".join(f"{n} {w}" for n, w in sorted(info.enum.items()))
+        choices = ", ".join(f"{n} {w}" for n, w in sorted(info.enum.items()))
         raise UsageError(
-            f"{where}: this library has no algorithm {rule.algorithm}; it has {known}",
+            f"{where}: this library has no algorithm {rule.algorithm}; it has {choices}",
             code="rules.unknown",
         )
 
 
-def grouped(rules: tuple[Rule, ...]) -> dict[str, dict[int, list[Rule]]]:
+def group_rules(rules: tuple[Rule, ...]) -> dict[str, dict[int, list[Rule]]]:
     """The rules by collective and communicator size, ordered by message size; all ascending.
 
     The first rule of each size is for message size 0, as Open MPI's reader demands. An added first
     rule has algorithm 0: the library decides.
     """
-    found: dict[str, dict[int, list[Rule]]] = {}
+    groups: dict[str, dict[int, list[Rule]]] = {}
     for rule in sorted(rules, key=lambda r: (IDS[r.collective], r.comm_size, r.message)):
-        found.setdefault(rule.collective, {}).setdefault(rule.comm_size, []).append(rule)
-    for collective, sets in found.items():
+        groups.setdefault(rule.collective, {}).setdefault(rule.comm_size, []).append(rule)
+    for collective, sets in groups.items():
         for size, entries in sets.items():
             if entries[0].message:
                 entries.insert(0, Rule(collective, size, 0, "0"))
-    return found
+    return groups
 
 
 def canary_rules(rules: tuple[Rule, ...], library: Library) -> tuple[tuple[Rule, ...], str] | None:
@@ -123,14 +125,14 @@ def canary_rules(rules: tuple[Rule, ...], library: Library) -> tuple[tuple[Rule,
     the last rule, so it acts only if the library read the whole file. Returns None if the library
     has no such algorithm.
     """
-    used = {rule.collective for rule in rules}
-    choices = [c for c in ("barrier", "alltoall") if c not in used] or ["alltoall"]
+    collectives = {rule.collective for rule in rules}
+    choices = [c for c in ("barrier", "alltoall") if c not in collectives] or ["alltoall"]
     for collective in choices:
         info = library.params.get(f"coll_tuned_{collective}_algorithm")
         number = next((n for n, w in (info.enum if info else {}).items() if w == "two_proc"), None)
         if number is not None:
-            kept = tuple(r for r in rules if r.collective != collective)
-            return (*kept, Rule(collective, 1, 0, str(number))), collective
+            other_rules = tuple(r for r in rules if r.collective != collective)
+            return (*other_rules, Rule(collective, 1, 0, str(number))), collective
     return None
 
 
@@ -141,7 +143,7 @@ def rules_text(rules: tuple[Rule, ...], column: str = "") -> str:
     can follow.
     """
     check_rules(rules)
-    sets = grouped(rules)
+    sets = group_rules(rules)
     # The canary's collective comes last, whatever its number: Open MPI's reader accepts any order.
     order = list(dict.fromkeys(rule.collective for rule in rules))
     lines = [f"{len(sets)} # collectives"]

@@ -28,17 +28,17 @@ Unchecked = Annotated[
 ]
 
 
-class _Omitted:
+class _OmitNone:
     """Marks a key that is left out where its field is None, so that the key is never null."""
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
-        found = dict(handler(core_schema))
-        others = [one for one in found.pop("anyOf") if one.get("type") != "null"]
-        return found | (others[0] if len(others) == 1 else {"anyOf": others})
+        schema = dict(handler(core_schema))
+        others = [one for one in schema.pop("anyOf") if one.get("type") != "null"]
+        return schema | (others[0] if len(others) == 1 else {"anyOf": others})
 
 
 Part = TypeVar("Part")
-Omitted = Annotated[Part | None, _Omitted(), Field(exclude_if=lambda value: value is None)]
+Omitted = Annotated[Part | None, _OmitNone(), Field(exclude_if=lambda value: value is None)]
 """A field whose key is left out where it is None."""
 
 
@@ -49,7 +49,7 @@ _CONFIG = ConfigDict(
     ser_json_inf_nan="constants",
 )
 """How documents are written and read."""
-_DESCRIBED = ConfigDict(use_attribute_docstrings=True)
+_WITH_DOCSTRINGS = ConfigDict(use_attribute_docstrings=True)
 
 
 class Document(BaseModel):
@@ -58,7 +58,7 @@ class Document(BaseModel):
     The text below a field describes its key in the schema.
     """
 
-    model_config = _CONFIG | _DESCRIBED | ConfigDict(frozen=True, defer_build=True)
+    model_config = _CONFIG | _WITH_DOCSTRINGS | ConfigDict(frozen=True, defer_build=True)
 
     def to_json(self) -> dict[str, Any]:
         """The published form, in types that JSON has."""
@@ -75,20 +75,20 @@ def to_json(value: Any, *without: str) -> dict[str, Any]:
     """A dataclass that is a document, in types that JSON has; some fields can be left out."""
     kind: Any = type(value)
     left_out = {"__all__": set(without)}
-    found = _adapter(kind).dump_python([value], mode="json", exclude=left_out, warnings=False)
-    return dict(found[0])
+    dumps = _adapter(kind).dump_python([value], mode="json", exclude=left_out, warnings=False)
+    return dict(dumps[0])
 
 
 def from_json(kind: type[Part], data: Any) -> Part:
     """Inverse of :func:`to_json`; raises ValueError, which names the first damage."""
     model: Any = kind
     try:
-        found: list[Part] = _adapter(model).validate_python([data])
+        parts: list[Part] = _adapter(model).validate_python([data])
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:])
         raise ValueError(f"{place}: {first['msg']}") from None
-    return found[0]
+    return parts[0]
 
 
 class LibraryName(TypedDict):
@@ -107,7 +107,7 @@ class ErrorDocument(Document):
     exit_code: Literal[1, 2]
 
 
-class _Written(GenerateJsonSchema):
+class _OutputSchema(GenerateJsonSchema):
     """The schema of what is written: every key is there, unless it is :data:`Omitted`.
 
     It has no titles of fields, which would repeat their names, and no defaults.
@@ -122,16 +122,16 @@ class _Written(GenerateJsonSchema):
         return field.get("serialization_exclude_if") is None
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
-        found: dict[str, Any] = self.generate_inner(schema["schema"])
-        return found
+        schema_of_value: dict[str, Any] = self.generate_inner(schema["schema"])
+        return schema_of_value
 
 
 def schema_of(model: Any, title: str) -> dict[str, Any]:
     """The JSON Schema of what is written of ``model``: a model, a dataclass, or a list of such."""
-    adapter = TypeAdapter(list[model], config=_CONFIG | _DESCRIBED)
-    found = adapter.json_schema(mode="serialization", schema_generator=_Written)
-    parts, root = found.get("$defs", {}), found["items"]
+    adapter = TypeAdapter(list[model], config=_CONFIG | _WITH_DOCSTRINGS)
+    schema = adapter.json_schema(mode="serialization", schema_generator=_OutputSchema)
+    parts, root = schema.get("$defs", {}), schema["items"]
     if "$ref" in root:
         root = parts.pop(root["$ref"].removeprefix("#/$defs/"))
-    head: dict[str, Any] = {"$schema": _Written.schema_dialect} | root | {"title": title}
+    head: dict[str, Any] = {"$schema": _OutputSchema.schema_dialect} | root | {"title": title}
     return head | {"$defs": parts} if parts else head

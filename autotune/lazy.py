@@ -22,8 +22,8 @@ def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(places[name]), name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = getattr(importlib.import_module(places[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     return find

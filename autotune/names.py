@@ -12,13 +12,13 @@ from pydantic import AfterValidator
 
 from autotune.errors import UsageError
 
-EXPECTED = (
+NAME_RULE = (
     "1 to 80 of the letters A to Z and a to z, digits, '_', '-', '+' and '.', "
     "the first a letter, digit or '_'"
 )
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,79}")
 _LONGEST_FILE_NAME = 255
-_SHOWN = 60
+_MOST_CHARACTERS = 60
 
 
 def is_plain(name: object) -> bool:
@@ -30,7 +30,7 @@ def plain_name(name: str, what: str) -> str:
     """The name itself; raises UsageError, which begins with ``what``, if the name is not plain."""
     if not is_plain(name):
         raise UsageError(
-            f"{what}: {name[:_SHOWN]!r} cannot name a file; expected {EXPECTED}",
+            f"{what}: {name[:_MOST_CHARACTERS]!r} cannot name a file; expected {NAME_RULE}",
             code="name.invalid",
         )
     return name
@@ -43,7 +43,7 @@ def config_name(name: str, what: str) -> str:
     """
     if not is_config_name(name) or "+" in name:
         raise UsageError(
-            f"{what}: {name[:_SHOWN]!r} cannot name a TOML file; expected {EXPECTED}",
+            f"{what}: {name[:_MOST_CHARACTERS]!r} cannot name a TOML file; expected {NAME_RULE}",
             code="name.invalid",
         )
     return name
@@ -80,7 +80,7 @@ def slug(text: str) -> str:
 
 def _plain(name: str) -> str:
     if not is_plain(name):
-        raise ValueError(f"cannot name a file; expected {EXPECTED}")
+        raise ValueError(f"cannot name a file; expected {NAME_RULE}")
     return name
 
 
@@ -88,7 +88,7 @@ def _config(name: str) -> str:
     if not is_config_name(name):
         raise ValueError(
             "is not the name of a configuration: a file refers to another by its name, "
-            f"never by its path (put the other file into ./configs); expected {EXPECTED}"
+            f"never by its path (put the other file into ./configs); expected {NAME_RULE}"
         )
     return name
 

@@ -192,9 +192,9 @@ def load_schema(name: str) -> dict[str, Any]:
     """The schema ``name`` as JSON types.  Raises UsageError for an unknown name."""
     if name not in SCHEMAS:
         near = difflib.get_close_matches(name, SCHEMAS, 1)
-        meant = f"; did you mean {near[0]}?" if near else ""
+        suggestion = f"; did you mean {near[0]}?" if near else ""
         raise UsageError(
-            f"there is no JSON schema {name!r}{meant}  To list all: autotune schema",
+            f"there is no JSON schema {name!r}{suggestion}  To list all: autotune schema",
             code="schema.unknown",
         )
     from autotune.document import schema_of

@@ -88,10 +88,10 @@ class Metric:
             return "-"
         if self.unit == "s":
             return seconds(value_s)
-        shown = value_s
+        value = value_s
         if self.kind == "rate":
-            shown = 1 / value_s / rate_scale(self.unit) if value_s else 0.0
-        return f"{shown:.4g} {self.unit}".rstrip()
+            value = 1 / value_s / rate_scale(self.unit) if value_s else 0.0
+        return f"{value:.4g} {self.unit}".rstrip()
 
 
 def remaining(value: float) -> str:
@@ -146,15 +146,16 @@ def interval(ends: tuple[float | None, float | None] | None) -> str:
 
 
 def interval_or_range(
-    ends: tuple[float | None, float | None] | None, seen: tuple[float | None, float | None] | None
+    ends: tuple[float | None, float | None] | None,
+    extremes: tuple[float | None, float | None] | None,
 ) -> str:
     """The interval, or, if there is none yet, "range" and the smallest and largest gain seen."""
-    return interval(ends) or (f"range {interval(seen)}" if interval(seen) else "")
+    return interval(ends) or (f"range {interval(extremes)}" if interval(extremes) else "")
 
 
-def verdict_words(outcome: str, why: str = "", guarded: bool = True) -> str:
+def verdict_words(outcome: str, why: str = "", has_guard: bool = True) -> str:
     """The verdict in a word for people; ``why`` is the reason that came with ``outcome``."""
-    if outcome == "better" and not guarded:
+    if outcome == "better" and not has_guard:
         return LOOKS_BETTER
     if outcome == "continue":
         return "open"
@@ -179,16 +180,16 @@ def key_parts(key: str) -> list[str]:
 
 def beginning(key: str, room: int) -> str:
     """The first parameters of a setting that fit into ``room`` columns; the others are counted."""
-    parts, said = key_parts(key), ""
+    parts, text = key_parts(key), ""
     for count in range(len(parts), 0, -1):
         more = f" and {len(parts) - count} more" if count < len(parts) else ""
-        said = " ".join(parts[:count]) + more
-        if len(said) <= room:
-            return said
-    return said
+        text = " ".join(parts[:count]) + more
+        if len(text) <= room:
+            return text
+    return text
 
 
-def spelled(values: Mapping[str, object]) -> str:
+def setting_lines(values: Mapping[str, object]) -> str:
     """The setting with one name and value per line."""
     return "\n".join(f"{name} = {value}" for name, value in values.items())
 
@@ -213,9 +214,9 @@ class ParameterNames:
             if len(values) > FEW or len(key) > SHORT:
                 names[key] = f"candidate {number}"
                 whole[names[key]] = " ".join(f"{k}={v}" for k, v in values.items())
-        found = cls(names)
-        found.whole = whole
-        return found
+        names_of_settings = cls(names)
+        names_of_settings.whole = whole
+        return names_of_settings
 
     def name(self, key: str) -> str:
         """The name of the setting with this key; an unknown setting is spelled out or counted."""

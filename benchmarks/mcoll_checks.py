@@ -111,7 +111,7 @@ class Testbed:
         """The runs of each start, by block; a start that fails has none."""
         space = self.target.space("openmpi+openmpi-tcp")
         dead: set[Start] = set()
-        with self.target.measured(guard=not self._given.guard) as runner:
+        with self.target.locked_runner(guard=not self._given.guard) as runner:
             bench = Bench(runner)
 
             def run(start: Start, block: int) -> RunRecord | None:

@@ -127,10 +127,12 @@ def drawn(space: Space, variant: str, count: int, seed: int, also: Setting) -> l
     for _ in range(200 * count):
         if len(found) >= count:
             break
-        one = space.canonical(space.sample(rng).updated(usual))
+        one = space.canonical(space.sample(rng).with_values(usual))
         if one != DEFAULT and space.is_valid(one):
             found[one] = None
-    return [*found] if also == DEFAULT else [s for one in found for s in (one, one.updated(also))]
+    return (
+        [*found] if also == DEFAULT else [s for one in found for s in (one, one.with_values(also))]
+    )
 
 
 def contest(program: str, cluster: str, given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -146,7 +148,7 @@ def contest(program: str, cluster: str, given: argparse.Namespace) -> list[dict[
         m.name: drawn(target.space(m.space), m.variant, given.tries, given.seed, also)
         for m in models
     }
-    with target.measured(guard=not given.guard) as runner:
+    with target.locked_runner(guard=not given.guard) as runner:
         bench = Bench(runner)
 
         def run(name: str, setting: Setting) -> float:

@@ -71,7 +71,7 @@ def measure(given: argparse.Namespace, kernel: str, problem: str) -> Row:
     row: Row = {"kernel": kernel, "class": problem, "ranks": given.ranks}
     target = Place.of().target(f"nas-{kernel}", problem, given.ranks, timeout_s=1200.0)
     try:
-        with target.measured(guard=not given.guard) as runner:
+        with target.locked_runner(guard=not given.guard) as runner:
             bench = Bench(runner, give_up=6, quiet_s=20.0)
             runs = [bench.run(target.spec(None)).extra for _ in range(RUNS + 1)][1:]
     except Busy as reason:

@@ -156,7 +156,7 @@ def compared(case: Case, mpi: str, runs: int) -> list[dict[str, Any]]:
         space, settings = read_settings(case.settings, space, target.library)
         every: dict[str, tuple[Setting, list[RunRecord]]] = {"default": (DEFAULT, [])}
         every |= {text: (one, []) for text, one in zip(case.settings, settings, strict=True)}
-        with target.runner(guard=False) as runner:
+        with target.locked_runner(guard=False) as runner:
             for _ in range(runs):
                 for setting, records in every.values():
                     records.append(runner.run(target.spec(space, setting)))

@@ -40,7 +40,7 @@ def measure(kernel: str, given: argparse.Namespace) -> dict[str, Any]:
     target = Place.of().target(f"nas-{kernel}", given.input, ranks)
     plain = target.spec(None)
     library = str(profiling_library(target.library))
-    with target.measured(guard=not given.guard) as runner:
+    with target.locked_runner(guard=not given.guard) as runner:
         bench = Bench(runner)
 
         def seconds(form: str, block: int) -> float:

@@ -68,7 +68,7 @@ def main() -> int:
     names = list(given.settings)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        target.measured(guard=not given.guard) as runner,
+        target.locked_runner(guard=not given.guard) as runner,
     ):
         source = ROOT / "benchmarks" / "waiting.c"
         preload = {"LD_PRELOAD": str(compiled_library(source, Path(scratch), "-ldl"))}

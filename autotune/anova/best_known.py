@@ -25,7 +25,7 @@ SIGMAS = 2.33
 
 
 @dataclass(frozen=True)
-class BestKnown:
+class Opub:
     """``gain`` = T_default / T - 1 of the setting ``key``; ``noise``: standard deviation of the log
     time of one run.  ``null``: nothing beats the default by more than the noise; ``gain`` is then
     0."""
@@ -36,7 +36,7 @@ class BestKnown:
     null: bool
 
 
-def best_known(runs: pd.DataFrame) -> BestKnown:
+def opub_of(runs: pd.DataFrame) -> Opub:
     """OPUB of one cell.  ``runs`` has the columns key, ratio and ok, in the order in which the runs
     were made, and contains runs of the default."""
     noise = run_noise(runs)
@@ -44,16 +44,16 @@ def best_known(runs: pd.DataFrame) -> BestKnown:
     whole = whole.assign(log=np.log(whole["ratio"].to_numpy(dtype=float)))
     defaults = max(int((runs["key"] == DEFAULT.key).sum()), 1)
     counts = whole.groupby("key")["log"].transform("size")
-    again = whole[counts >= 2]
-    if len(again):
-        key, logs, error = _halves(again, noise, defaults)
+    repeats = whole[counts >= 2]
+    if len(repeats):
+        key, logs, error = _halves(repeats, noise, defaults)
     elif len(whole):
         key, logs, error = _single(whole, noise, defaults)
     else:
-        return BestKnown(DEFAULT.key, 0.0, noise, True)
+        return Opub(DEFAULT.key, 0.0, noise, True)
     if logs <= 0 or logs < SIGMAS * error:
-        return BestKnown(key, 0.0, noise, True)
-    return BestKnown(key, math.expm1(logs), noise, False)
+        return Opub(key, 0.0, noise, True)
+    return Opub(key, math.expm1(logs), noise, False)
 
 
 def run_noise(runs: pd.DataFrame) -> float:
@@ -64,26 +64,26 @@ def run_noise(runs: pd.DataFrame) -> float:
     logs = np.log(whole["ratio"].to_numpy(dtype=float))
     groups = pd.Series(logs, index=whole["key"].to_numpy()).groupby(level=0)
     sizes = groups.transform("size").to_numpy()
-    repeated = sizes >= 2
-    away = (logs - groups.transform("median").to_numpy())[repeated]
-    if not away.size:
+    is_repeat = sizes >= 2
+    deviations = (logs - groups.transform("median").to_numpy())[is_repeat]
+    if not deviations.size:
         return 0.0
     # Deviations from the median of n runs are too small by this factor.
-    shrunk = away * np.sqrt(sizes[repeated] / (sizes[repeated] - 1.0))
+    shrunk = deviations * np.sqrt(sizes[is_repeat] / (sizes[is_repeat] - 1.0))
     return max(float(mad_spread(shrunk)), float(np.std(shrunk)) / 3)
 
 
-def _halves(again: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
+def _halves(repeats: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
     """Key, log gain and its standard error; chosen on the first half of the runs, valued on the
     rest."""
-    place = again.groupby("key").cumcount()
-    half = again.groupby("key")["log"].transform("size") // 2
-    first = again[place < half].groupby("key")["log"].median()
-    later = again[place >= half].groupby("key")["log"]
+    place = repeats.groupby("key").cumcount()
+    half = repeats.groupby("key")["log"].transform("size") // 2
+    first = repeats[place < half].groupby("key")["log"].median()
+    second_groups = repeats[place >= half].groupby("key")["log"]
     key = str(first.idxmin())
-    held = later.get_group(key)
-    error = noise * math.sqrt(_of_median(len(held)) + _of_median(defaults))
-    return key, -float(held.median()), error
+    second_half = second_groups.get_group(key)
+    error = noise * math.sqrt(_of_median(len(second_half)) + _of_median(defaults))
+    return key, -float(second_half.median()), error
 
 
 def _single(whole: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:

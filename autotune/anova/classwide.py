@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.anova.factors import FactorOptions, judge_factors, recommended
+from autotune.anova.factors import FactorOptions, chosen_setting, judge_factors
 from autotune.anova.oneway import respond
 from autotune.anova.result import ProgramEvidence
 from autotune.anova.shrinkage import SettingEffects
@@ -128,7 +128,7 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
 def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
     """The setting that the analysis of variance recommends; the default if no cell can gain."""
     try:
-        return recommended(judge_factors(respond(table, "gain"), options))
+        return chosen_setting(judge_factors(respond(table, "gain"), options))
     except WorkError:
         return DEFAULT
 
@@ -136,8 +136,8 @@ def anova_setting(table: RunTable, options: FactorOptions) -> Setting:
 def direct_setting(table: RunTable, effects: SettingEffects) -> Setting:
     """The measured setting with the best mean share among those that slow no cell."""
     cells = list(table.cells)
-    allowed = [s for s in effects.everywhere if not effects.slower(s, cells, CAUTION)]
-    best = max(allowed, key=lambda s: effects.merit(s, cells), default=DEFAULT)
+    harmless = [s for s in effects.everywhere if not effects.slower(s, cells, CAUTION)]
+    best = max(harmless, key=lambda s: effects.merit(s, cells), default=DEFAULT)
     return best if effects.mean_share(best, cells) > 0 else DEFAULT
 
 
@@ -146,13 +146,13 @@ def _row(
 ) -> ClassRow:
     cells = list(table.cells)
     setting = way(table, effects, np.random.default_rng(seed))
-    held, held_slower, z = _held_out(way, table, effects, apps, seed)
-    if held is None:
+    held_share, held_slower, z = _held_out(way, table, effects, apps, seed)
+    if held_share is None:
         z = effects.certainty([(cell, setting) for cell in cells])
     slower = float(len(effects.slower(setting, cells)))
-    measured = statistics.fmean(effects.value(cell, setting).measured for cell in cells)
+    measured_share = statistics.fmean(effects.value(cell, setting).measured for cell in cells)
     share = effects.mean_share(setting, cells)
-    return ClassRow(name, setting, share, held, slower, held_slower, measured, z)
+    return ClassRow(name, setting, share, held_share, slower, held_slower, measured_share, z)
 
 
 def _held_out(
@@ -186,8 +186,8 @@ def _random_row(
     share = statistics.fmean(effects.mean_share(s, cells) for s in settings)
     slower = statistics.fmean(len(effects.slower(s, cells)) for s in settings)
     # A random setting is chosen on nothing, so every program is a held-out one.
-    held = (share, slower) if len(apps) > 1 else (None, None)
-    return ClassRow("rand", None, share, held[0], slower, held[1], 1.0)
+    held_row = (share, slower) if len(apps) > 1 else (None, None)
+    return ClassRow("rand", None, share, held_row[0], slower, held_row[1], 1.0)
 
 
 def _best_row(table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
@@ -197,13 +197,13 @@ def _best_row(table: RunTable, effects: SettingEffects, apps: Sequence[str], see
         rows.append(_row("best", _best_of, table, effects, apps, seed + draw))
         if len(effects.everywhere) <= BEST_OF:
             break
-    held = [row.held_out for row in rows if row.held_out is not None]
+    held_shares = [row.held_out for row in rows if row.held_out is not None]
     hurt = [row.held_out_slower for row in rows if row.held_out_slower is not None]
     return ClassRow(
         "best",
         rows[0].setting if len(rows) == 1 else None,
         statistics.fmean(row.share for row in rows),
-        statistics.fmean(held) if held else None,
+        statistics.fmean(held_shares) if held_shares else None,
         statistics.fmean(row.slower for row in rows),
         statistics.fmean(hurt) if hurt else None,
         1.0,
@@ -213,12 +213,12 @@ def _best_row(table: RunTable, effects: SettingEffects, apps: Sequence[str], see
 def _best_of(table: RunTable, effects: SettingEffects, rng: np.random.Generator) -> Setting:
     settings = effects.everywhere
     count = min(BEST_OF, len(settings))
-    drawn = [settings[int(i)] for i in rng.choice(len(settings), count, replace=False)]
+    sample = [settings[int(i)] for i in rng.choice(len(settings), count, replace=False)]
 
     def mean(setting: Setting) -> float:
         return statistics.fmean(effects.raw_gain(cell, setting) for cell in table.cells)
 
-    return max(drawn, key=mean)
+    return max(sample, key=mean)
 
 
 def _hindsight(table: RunTable, effects: SettingEffects) -> ClassRow:

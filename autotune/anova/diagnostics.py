@@ -14,9 +14,9 @@ from autotune.notes import Note
 _DOMINANT = 0.5
 _HEAVY = 10.0
 _UNEQUAL = 1e-4
-_CONFOUNDED = 0.5
-_REPEATED = 0.2
-_LOST = 0.2
+_MOST_ASSOCIATION = 0.5
+_REPEAT_SHARE = 0.2
+_LOST_SHARE = 0.2
 
 
 def diagnose(values: Values, model: str) -> list[Note]:
@@ -25,10 +25,10 @@ def diagnose(values: Values, model: str) -> list[Note]:
         *_too_little(values),
         *_dominant_cell(values),
         *_repeated_settings(values, model),
-        *_confounded(values),
+        *_check_confounding(values),
         *_heavy_tails(values, model),
         *_unequal(values, model),
-        *_lost(values),
+        *_check_lost_rows(values),
     ]
 
 
@@ -85,7 +85,7 @@ def _repeated_settings(values: Values, model: str) -> list[Note]:
     if model == "mixed":
         return []
     share = variance_shares(values).of_setting
-    if share < _REPEATED or len(values.table.cells) < 2:
+    if share < _REPEAT_SHARE or len(values.table.cells) < 2:
         return []
     return [
         Note(
@@ -98,26 +98,26 @@ def _repeated_settings(values: Values, model: str) -> list[Note]:
     ]
 
 
-def _confounded(values: Values) -> list[Note]:
+def _check_confounding(values: Values) -> list[Note]:
     """Parameters that were changed together, so that their effects cannot be separated."""
     table = values.table
     _, first = np.unique(table.units, return_index=True)
     codes = {name: table.codes(name)[first] for name in table.names}
-    found = []
+    pairs = []
     for a, b in itertools.combinations(table.names, 2):
         strength = _cramer(codes[a], codes[b])
-        if strength > _CONFOUNDED:
-            found.append((strength, a, b))
-    if not found:
+        if strength > _MOST_ASSOCIATION:
+            pairs.append((strength, a, b))
+    if not pairs:
         return []
-    strength, a, b = max(found)
-    more = f", and {len(found) - 1} more pairs" if len(found) > 1 else ""
+    strength, a, b = max(pairs)
+    more = f", and {len(pairs) - 1} more pairs" if len(pairs) > 1 else ""
     return [
         Note(
             "anova.confounded",
             f"{a} and {b} were mostly changed together (association {strength:.2f}{more}): "
             "an effect of one is attributed to both",
-            {"parameters": [a, b], "association": strength, "pairs": len(found)},
+            {"parameters": [a, b], "association": strength, "pairs": len(pairs)},
         )
     ]
 
@@ -131,8 +131,8 @@ def _cramer(a: np.typing.NDArray[np.int_], b: np.typing.NDArray[np.int_]) -> flo
     rows, columns = table.shape
     if min(rows, columns) < 2 or n < 3:
         return 0.0
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    phi2 = float(((table - expected) ** 2 / expected).sum()) / n
+    expectation = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    phi2 = float(((table - expectation) ** 2 / expectation).sum()) / n
     phi2 = max(phi2 - (rows - 1) * (columns - 1) / (n - 1), 0.0)
     room = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
     return math.sqrt(phi2 / room) if room > 0 else 0.0
@@ -162,7 +162,7 @@ def _unequal(values: Values, model: str) -> list[Note]:
 
     if model == "rank":
         return []
-    table, found = values.table, []
+    table, names = values.table, []
     for name in table.names:
         codes = table.codes(name)
         groups = [values.y[codes == level] for level in np.unique(codes)]
@@ -170,29 +170,29 @@ def _unequal(values: Values, model: str) -> list[Note]:
         if len(groups) < 2 or all(float(np.ptp(g)) == 0 for g in groups):
             continue
         if stats.levene(*groups, center="median").pvalue < _UNEQUAL / len(table.names):
-            found.append(name)
-    if not found:
+            names.append(name)
+    if not names:
         return []
     return [
         Note(
             "anova.unequal_variances",
-            f"levels of {', '.join(found[:3])}{' and others' if len(found) > 3 else ''} "
+            f"levels of {', '.join(names[:3])}{' and others' if len(names) > 3 else ''} "
             "have unequal variances, so their F test is not exact; compare with --model "
             "rank",
-            {"parameters": found},
+            {"parameters": names},
         )
     ]
 
 
-def _lost(values: Values) -> list[Note]:
-    lost = float((~values.table.rows["ok"].to_numpy(dtype=bool)).mean())
-    if lost < _LOST:
+def _check_lost_rows(values: Values) -> list[Note]:
+    lost_share = float((~values.table.rows["ok"].to_numpy(dtype=bool)).mean())
+    if lost_share < _LOST_SHARE:
         return []
     return [
         Note(
             "anova.lost_rows",
-            f"{lost:.0%} of the rows failed or were stopped as too slow; they count with "
+            f"{lost_share:.0%} of the rows failed or were stopped as too slow; they count with "
             "their time limit, so the means of the levels that cause it are too good",
-            {"share": lost},
+            {"share": lost_share},
         )
     ]

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.mixed import MixedTest, mixed_tests, ranked
+from autotune.anova.mixed import MixedTest, mixed_tests, with_ranks
 from autotune.anova.oneway import MIN_LEVEL, OneWay, Values, one_way
 from autotune.anova.table import UNSET
 from autotune.document import Document, Ends, Number, ParameterValue
@@ -59,7 +59,7 @@ class LevelMean:
     hi: float
 
     @property
-    def judged(self) -> bool:
+    def has_mean(self) -> bool:
         return math.isfinite(self.mean)
 
 
@@ -141,19 +141,19 @@ def judge_factors(values: Values, options: FactorOptions = THESIS) -> list[Facto
         tests = mixed_tests(values, names, options.alpha, options.min_level)
     if options.model == "rank":
         # The p values come from ranks; the levels are compared by the response itself.
-        by_rank = mixed_tests(ranked(values), names, options.alpha, options.min_level)
+        by_rank = mixed_tests(with_ranks(values), names, options.alpha, options.min_level)
         tests = {n: replace(tests[n], f=by_rank[n].f, p=by_rank[n].p) for n in names}
-    judged = [_judge_one(values, name, options, tests.get(name)) for name in names]
-    return _decide(values, judged, options)
+    factor_tests = [_judge_one(values, name, options, tests.get(name)) for name in names]
+    return _decide(values, factor_tests, options)
 
 
-def recommended(factors: Sequence[Factor]) -> Setting:
+def chosen_setting(factors: Sequence[Factor]) -> Setting:
     """The setting made of all chosen levels."""
     return Setting({f.name: f.chosen for f in factors if f.chosen is not None})
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _FactorTest:
     name: str
     result: OneWay
     p: float
@@ -163,35 +163,41 @@ class _Judged:
 
 def _judge_one(
     values: Values, name: str, options: FactorOptions, test: MixedTest | None
-) -> _Judged:
+) -> _FactorTest:
     table = values.table
     blocks = None if options.model == "oneway" else table.blocks
-    found = one_way(
+    result = one_way(
         table.codes(name), values.y, len(table.levels[name]), blocks, min_level=options.min_level
     )
-    if test is None or not found.testable or test.df_error < 1:
-        p = 1.0 if test is not None else found.p
-        return _Judged(name, found, p, found.f, found.df_error)
-    adjusted = replace(found, means=test.means, errors=test.errors)
-    return _Judged(name, adjusted, test.p, test.f, test.df_error)
+    if test is None or not result.testable or test.df_error < 1:
+        p = 1.0 if test is not None else result.p
+        return _FactorTest(name, result, p, result.f, result.df_error)
+    mixed_result = replace(result, means=test.means, errors=test.errors)
+    return _FactorTest(name, mixed_result, test.p, test.f, test.df_error)
 
 
-def _decide(values: Values, judged: Sequence[_Judged], options: FactorOptions) -> list[Factor]:
-    ps = [item.p if item.result.testable else math.nan for item in judged]
-    corrected = corrected_ps(ps, options.correction)
-    return [_factor(values, item, p, options) for item, p in zip(judged, corrected, strict=True)]
+def _decide(
+    values: Values, factor_tests: Sequence[_FactorTest], options: FactorOptions
+) -> list[Factor]:
+    ps = [item.p if item.result.testable else math.nan for item in factor_tests]
+    final_ps = corrected_ps(ps, options.correction)
+    return [
+        _factor(values, item, p, options) for item, p in zip(factor_tests, final_ps, strict=True)
+    ]
 
 
 def corrected_ps(ps: Sequence[float], method: Correction) -> list[float]:
     """p values corrected for the number of tests; NaN (not testable) does not count as a test."""
-    tested = [i for i, p in enumerate(ps) if not math.isnan(p)]
-    found = [1.0] * len(ps)
-    for i, p in zip(tested, _corrected(np.array([ps[i] for i in tested]), method), strict=True):
-        found[i] = float(p)
-    return found
+    testable = [i for i, p in enumerate(ps) if not math.isnan(p)]
+    final_ps = [1.0] * len(ps)
+    for i, p in zip(
+        testable, _correct_ps(np.array([ps[i] for i in testable]), method), strict=True
+    ):
+        final_ps[i] = float(p)
+    return final_ps
 
 
-def _corrected(ps: NDArray[np.float64], method: Correction) -> NDArray[np.float64]:
+def _correct_ps(ps: NDArray[np.float64], method: Correction) -> NDArray[np.float64]:
     """As statsmodels' ``multipletests``, which collects garbage for up to half a second a call."""
     if method == "none":
         return ps
@@ -201,15 +207,15 @@ def _corrected(ps: NDArray[np.float64], method: Correction) -> NDArray[np.float6
     order = np.argsort(ps)
     rank = np.arange(1, count + 1)
     if method == "holm":
-        raised = np.maximum.accumulate(ps[order] * (count + 1 - rank))
+        step_ps = np.maximum.accumulate(ps[order] * (count + 1 - rank))
     else:
-        raised = np.minimum.accumulate((ps[order] / (rank / count))[::-1])[::-1]
-    found = np.empty(count)
-    found[order] = np.minimum(raised, 1.0)
-    return found
+        step_ps = np.minimum.accumulate((ps[order] / (rank / count))[::-1])[::-1]
+    final_ps = np.empty(count)
+    final_ps[order] = np.minimum(step_ps, 1.0)
+    return final_ps
 
 
-def _factor(values: Values, item: _Judged, p: float, options: FactorOptions) -> Factor:
+def _factor(values: Values, item: _FactorTest, p: float, options: FactorOptions) -> Factor:
     result, texts = item.result, list(values.table.levels[item.name])
     means = _level_means(item, texts)
     blank = Factor(
@@ -242,25 +248,25 @@ def _factor(values: Values, item: _Judged, p: float, options: FactorOptions) -> 
     return replace(blank, chosen=values.table.levels[item.name][texts[best]])
 
 
-def _doubt(item: _Judged, best: int, texts: Sequence[str], options: FactorOptions) -> str:
+def _doubt(item: _FactorTest, best: int, texts: Sequence[str], options: FactorOptions) -> str:
     """Why the best level is not certainly better than the unset parameter; "" if it is.
 
     The p value of the best of k levels is corrected for k comparisons (Bonferroni).
     """
     from scipy import stats
 
-    means, alone = item.result.means, texts.index(UNSET)
-    if not math.isfinite(means[alone]):
+    means, unset = item.result.means, texts.index(UNSET)
+    if not math.isfinite(means[unset]):
         return ""
     levels = max(int(np.isfinite(means).sum()) - 1, 1)
-    error = math.hypot(item.result.errors[best], item.result.errors[alone])
+    error = math.hypot(item.result.errors[best], item.result.errors[unset])
     t = float(stats.t.isf(0.025 / levels, max(item.df_error, 1)))
-    if means[best] - means[alone] > t * error:
+    if means[best] - means[unset] > t * error:
         return ""
     return f"{texts[best]} is the best level, but not certainly better than the default"
 
 
-def _level_means(item: _Judged, texts: Sequence[str]) -> tuple[LevelMean, ...]:
+def _level_means(item: _FactorTest, texts: Sequence[str]) -> tuple[LevelMean, ...]:
     from scipy import stats
 
     result = item.result

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.mixed import centred
+from autotune.anova.mixed import subtract_cell_means
 from autotune.anova.oneway import Values, respond
 from autotune.anova.table import RunTable, numeric
 from autotune.errors import WorkError
@@ -47,9 +47,9 @@ LEAST = 15
 """Smallest number of settings from which importance is computed."""
 MOST_ROWS = 4000
 """With more rows the forest is fitted to a random part of this size."""
-TRUSTED = 0.1
+LEAST_R2 = 0.1
 """Below this R2 on unseen settings the forest predicts nothing, and a note says so."""
-PAIRED = 8
+MOST_IN_PAIRS = 8
 """Pairs are computed among this many of the most important parameters."""
 
 
@@ -107,10 +107,10 @@ class Importance:
     notes: tuple[Note, ...]
 
 
-def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> Importance:
+def importance(table: RunTable, seed: int = 0, proven_names: Collection[str] = ()) -> Importance:
     """Judge every parameter on log(T_default / T).
 
-    ``proven`` are parameters that a proof showed to matter, whatever the forest says.  Raises
+    ``proven_names`` are parameters that a proof showed to matter, whatever the forest says.  Raises
     WorkError with too few settings, or if all settings took the same time.
     """
     values = respond(table, "log")
@@ -123,19 +123,19 @@ def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> 
         )
     values = _some(values, seed)
     table = values.table
-    y = centred(values)
+    y = subtract_cell_means(values)
     levels = [len(texts) for texts in table.levels.values()]
-    losses, r2 = _shuffled(table, y, seed)
+    losses, r2 = _shuffle_losses(table, y, seed)
     forest = _forest(seed).fit(table.factors, y)
     order = np.argsort(-losses.mean(axis=0))
-    parts = parts_of(forest, levels, [int(i) for i in order[:PAIRED]])
+    parts = parts_of(forest, levels, [int(i) for i in order[:MOST_IN_PAIRS]])
     if not parts:
         raise WorkError(
             f"{table.origin}: every setting took the same time; no parameter matters",
             code="dataset.no_effect",
         )
     matters = [_matter(table, y, parts, losses, i) for i in range(len(levels))]
-    matters = [replace(m, proven=m.name in proven) for m in matters]
+    matters = [replace(m, proven=m.name in proven_names) for m in matters]
     matters.sort(key=lambda m: (-m.proven, -m.shuffled, -m.alone))
     return Importance(tuple(matters), _pairs(table, parts), r2, len(y), tuple(_notes(r2)))
 
@@ -151,14 +151,14 @@ def _forest(seed: int) -> RandomForestRegressor:
 def _some(values: Values, seed: int) -> Values:
     if len(values.y) <= MOST_ROWS:
         return values
-    picked = np.sort(np.random.default_rng(seed).choice(len(values.y), MOST_ROWS, replace=False))
+    sample = np.sort(np.random.default_rng(seed).choice(len(values.y), MOST_ROWS, replace=False))
     table = values.table
-    rows = table.rows.iloc[picked].reset_index(drop=True)
-    part = replace(table, rows=rows, factors=table.factors[picked])
-    return replace(values, table=part, y=values.y[picked])
+    rows = table.rows.iloc[sample].reset_index(drop=True)
+    part = replace(table, rows=rows, factors=table.factors[sample])
+    return replace(values, table=part, y=values.y[sample])
 
 
-def _shuffled(table: RunTable, y: Floats, seed: int) -> tuple[Floats, float]:
+def _shuffle_losses(table: RunTable, y: Floats, seed: int) -> tuple[Floats, float]:
     """Losses of R2, shape (folds, parameters), and R2 itself; folds share no setting."""
     from sklearn.model_selection import GroupKFold
 
@@ -166,19 +166,19 @@ def _shuffled(table: RunTable, y: Floats, seed: int) -> tuple[Floats, float]:
     x, total = table.factors, float(((y - y.mean()) ** 2).mean()) or 1.0
     folds = GroupKFold(n_splits=FOLDS)
     losses, errors = np.zeros((FOLDS, x.shape[1])), []
-    for number, (seen, unseen) in enumerate(folds.split(x, y, table.units)):
-        forest = _forest(seed + number).fit(x[seen], y[seen])
+    for number, (training, unseen) in enumerate(folds.split(x, y, table.units)):
+        forest = _forest(seed + number).fit(x[training], y[training])
         base = float(((forest.predict(x[unseen]) - y[unseen]) ** 2).mean())
         errors.append(base)
         for p in range(x.shape[1]):
-            again = np.repeat(x[unseen][None], SHUFFLES, axis=0)
-            for shuffled in again:
-                shuffled[:, p] = rng.permutation(shuffled[:, p])
-            predicted = forest.predict(again.reshape(-1, x.shape[1])).reshape(SHUFFLES, -1)
-            lost = float(((predicted - y[unseen]) ** 2).mean()) - base
+            copies = np.repeat(x[unseen][None], SHUFFLES, axis=0)
+            for copy in copies:
+                copy[:, p] = rng.permutation(copy[:, p])
+            predictions = forest.predict(copies.reshape(-1, x.shape[1])).reshape(SHUFFLES, -1)
+            loss = float(((predictions - y[unseen]) ** 2).mean()) - base
             # Shuffling counts twice: the part of the right value is lost, that of a wrong value is
             # added.
-            losses[number, p] = lost / 2 / total
+            losses[number, p] = loss / 2 / total
     return losses, 1 - float(np.mean(errors)) / total
 
 
@@ -188,17 +188,17 @@ def _matter(
     from scipy import stats
 
     name = table.names[i]
-    alone = np.array([part.alone[i] for part in parts])
+    own_shares = np.array([part.alone[i] for part in parts])
     loss = losses[:, i]
     # The training parts of the folds overlap, so their scatter is widened (Nadeau and Bengio 2003).
     wide = math.sqrt(1 / FOLDS + 1 / (FOLDS - 1)) * float(loss.std(ddof=1))
     reach = float(stats.t.isf(0.025, FOLDS - 1)) * wide
-    low, high = np.quantile(alone, [0.025, 0.975])
+    low, high = np.quantile(own_shares, [0.025, 0.975])
     pearson, spearman = _correlations(numeric(table, name), y)
     middle = float(loss.mean())
     return ParameterImportance(
         name,
-        float(alone.mean()),
+        float(own_shares.mean()),
         float(low),
         float(high),
         middle,
@@ -213,25 +213,25 @@ def _correlations(x: Floats, y: Floats) -> tuple[float | None, float | None]:
     """Pearson and Spearman correlation over the numeric rows; None if too few or all equal."""
     from scipy import stats
 
-    known = np.isfinite(x)
-    if known.sum() < LEAST or np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
+    is_number = np.isfinite(x)
+    if is_number.sum() < LEAST or np.ptp(x[is_number]) == 0 or np.ptp(y[is_number]) == 0:
         return None, None
-    pearson = float(stats.pearsonr(x[known], y[known]).statistic)
-    return pearson, float(stats.spearmanr(x[known], y[known]).statistic)
+    pearson = float(stats.pearsonr(x[is_number], y[is_number]).statistic)
+    return pearson, float(stats.spearmanr(x[is_number], y[is_number]).statistic)
 
 
 def _pairs(table: RunTable, parts: Sequence[Parts]) -> tuple[PairImportance, ...]:
-    found = []
+    pairs = []
     for (a, b), _ in sorted(parts[0].pairs.items()):
         shares = np.array([part.pairs[a, b] for part in parts])
         low, high = np.quantile(shares, [0.025, 0.975])
         names = table.names[a], table.names[b]
-        found.append(PairImportance(*names, float(shares.mean()), float(low), float(high)))
-    return tuple(sorted(found, key=lambda pair: -pair.share))
+        pairs.append(PairImportance(*names, float(shares.mean()), float(low), float(high)))
+    return tuple(sorted(pairs, key=lambda pair: -pair.share))
 
 
 def _notes(r2: float) -> list[Note]:
-    if r2 >= TRUSTED:
+    if r2 >= LEAST_R2:
         return []
     return [
         Note(
@@ -268,20 +268,22 @@ def around_best(
     forest = _forest(seed).fit(part.factors, values.y)
     ratios = part.rows["ratio"].to_numpy(dtype=float)
     best = int(np.argmin(np.where(part.rows["ok"].to_numpy(dtype=bool), ratios, np.inf)))
-    known = {tuple(codes): ratio for codes, ratio in zip(part.factors, ratios, strict=True)}
-    found = []
+    ratios_by_codes = {
+        tuple(codes): ratio for codes, ratio in zip(part.factors, ratios, strict=True)
+    }
+    neighbours = []
     for name in names:
         at = part.names.index(name)
         for number, text in enumerate(part.levels[name]):
             codes = part.factors[best].copy()
             codes[at] = number
-            ratio = known.get(tuple(codes))
+            ratio = ratios_by_codes.get(tuple(codes))
             guess = (
                 math.exp(-float(forest.predict(codes[None])[0])) if ratio is None else float(ratio)
             )
-            here = number == int(part.factors[best][at])
-            found.append(NeighbourSetting(name, text, guess, ratio is not None, here))
-    return found
+            is_best = number == int(part.factors[best][at])
+            neighbours.append(NeighbourSetting(name, text, guess, ratio is not None, is_best))
+    return neighbours
 
 
 def best_cells(table: RunTable, limit: int) -> list[str]:
@@ -290,7 +292,7 @@ def best_cells(table: RunTable, limit: int) -> list[str]:
     return list(itertools.islice(order, limit))
 
 
-_SHOWN = ("slim", "pruned")
+_COMPLETE_STATES = ("slim", "pruned")
 """States of pruning in which each remaining parameter was shown to matter."""
 
 
@@ -311,34 +313,38 @@ class ParameterEvidence:
 
 
 def study_evidence(store: Store, study: StudyRecord) -> ParameterEvidence:
-    """The evidence of a search; only ``unused`` is filled for a study without a proof.
+    """The evidence of a search; only ``inactive`` is filled for a study without a proof.
 
     Raises WorkError if the stored result is damaged.
     """
-    unused = _unused(store, study)
+    inactive = _inactive_names(store, study)
     if study.result is None or "recommended" not in study.result:
-        return ParameterEvidence(unused=unused)
+        return ParameterEvidence(unused=inactive)
     result = Result.from_json(study.result)
     if result.status != "recommended" or not study.key.has_guard:
-        return ParameterEvidence(unused=unused)
-    named, pruning = tuple(result.recommended), result.pruning
+        return ParameterEvidence(unused=inactive)
+    names, pruning = tuple(result.recommended), result.pruning
     whole = () if pruning is None else tuple(Setting(pruning["whole"]))
     without = () if pruning is not None and pruning["non_inferior"] is False else whole
-    shown = len(named) == 1 or (pruning is not None and pruning["state"] in _SHOWN)
+    is_proof_complete = len(names) == 1 or (
+        pruning is not None and pruning["state"] in _COMPLETE_STATES
+    )
     return ParameterEvidence(
-        proven=named if shown else (),
-        taken_out=tuple(name for name in without if name not in named),
-        unused=tuple(name for name in unused if name not in named),
+        proven=names if is_proof_complete else (),
+        taken_out=tuple(name for name in without if name not in names),
+        unused=tuple(name for name in inactive if name not in names),
         gain=result.gain,
     )
 
 
-def _unused(store: Store, study: StudyRecord) -> tuple[str, ...]:
+def _inactive_names(store: Store, study: StudyRecord) -> tuple[str, ...]:
     states: dict[str, set[str]] = defaultdict(set)
     for run in store.runs(study.id):
-        for name, seen in run.record.read_back.items() if run.record.valid else ():
-            states[name].add(seen.state)
-    return tuple(sorted(name for name, found in states.items() if found == {"inactive"}))
+        for name, read_back in run.record.read_back.items() if run.record.valid else ():
+            states[name].add(read_back.state)
+    return tuple(
+        sorted(name for name, seen_states in states.items() if seen_states == {"inactive"})
+    )
 
 
 Ints = NDArray[np.int_]
@@ -383,22 +389,22 @@ def parts_of(
     ``levels``: number of levels of every parameter, coded from 0 as in the training of the forest.
     Pairs are computed among ``pairs_of`` only, because their number grows with the square.
     """
-    found = []
+    parts = []
     for estimator in forest.estimators_:
         boxes = _boxes(estimator.tree_, levels)
         mean = float(boxes.values @ boxes.shares)
         total = float((boxes.values - mean) ** 2 @ boxes.shares)
         if total > 0:
-            found.append(_parts(boxes, mean, total, len(levels), pairs_of))
-    return found
+            parts.append(_parts(boxes, mean, total, len(levels), pairs_of))
+    return parts
 
 
 def _parts(boxes: _Boxes, mean: float, total: float, count: int, pairs_of: Sequence[int]) -> Parts:
-    alone = {p: boxes.marginal(p) - mean for p in range(count)}
-    shares = np.array([float((alone[p] ** 2).mean()) / total for p in range(count)])
+    main_effects = {p: boxes.marginal(p) - mean for p in range(count)}
+    shares = np.array([float((main_effects[p] ** 2).mean()) / total for p in range(count)])
     pairs = {}
     for a, b in itertools.combinations(sorted(pairs_of), 2):
-        joint = boxes.marginal(a, b) - mean - alone[a][:, None] - alone[b][None, :]
+        joint = boxes.marginal(a, b) - mean - main_effects[a][:, None] - main_effects[b][None, :]
         pairs[a, b] = float((joint**2).mean()) / total
     return Parts(shares, pairs)
 
@@ -424,5 +430,5 @@ def _boxes(tree: object, levels: Sequence[int]) -> _Boxes:
                 waiting.append((int(child), [*inside[:p], cut, *inside[p + 1 :]]))
     values = np.array([v for v, _ in rows])
     inside_of = [np.array([inside[p] for _, inside in rows]) for p in range(len(levels))]
-    shares = np.prod([kept.mean(axis=1) for kept in inside_of], axis=0)
+    shares = np.prod([is_inside.mean(axis=1) for is_inside in inside_of], axis=0)
     return _Boxes(values, np.asarray(shares, dtype=np.float64), inside_of)

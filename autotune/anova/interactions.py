@@ -58,7 +58,7 @@ def interactions(
     first_rows, y = per_setting(values)
     total = float(y @ y)
     table = values.table
-    found = []
+    pairs = []
     for first, second in itertools.combinations(names, 2):
         pair = _pair(
             table.codes(first)[first_rows],
@@ -68,13 +68,13 @@ def interactions(
             min_combination,
         )
         if pair is not None:
-            found.append((first, second, pair))
-    corrected = corrected_ps([pair.p for _, _, pair in found], correction)
+            pairs.append((first, second, pair))
+    final_ps = corrected_ps([pair.p for _, _, pair in pairs], correction)
     rows = []
-    for (first, second, pair), p in zip(found, corrected, strict=True):
+    for (first, second, pair), p in zip(pairs, final_ps, strict=True):
         texts = list(table.levels[first]), list(table.levels[second])
         best = texts[0][pair.best[0]], texts[1][pair.best[1]]
-        eta2 = pair.explained / total if total else 0.0
+        eta2 = pair.explained_ss / total if total else 0.0
         rows.append(
             Interaction(first, second, pair.f, pair.p, p, eta2, best, pair.surplus, p < 1 - level)
         )
@@ -85,7 +85,7 @@ def interactions(
 class _Pair:
     f: float
     p: float
-    explained: float
+    explained_ss: float
     best: tuple[int, int]
     surplus: float
 
@@ -110,17 +110,17 @@ def _pair(a: Ints, b: Ints, y: Floats, shape: tuple[int, int], least: int) -> _P
     if df < 1 or df_error < 1:
         return None
     additive = design @ beta
-    explained = float((n * (means - additive) ** 2).sum())
+    explained_ss = float((n * (means - additive) ** 2).sum())
     rest = float(y[keep] @ y[keep]) - float((n * means**2).sum())
     best = int(np.argmax(means))
     where = int(cells[best]) // shape[1], int(cells[best]) % shape[1]
     surplus = float(means[best] - additive[best])
     if rest <= 1e-12 * max(float(y @ y), 1e-300):
-        significant = explained > 0
-        return _Pair(math.inf if significant else 0.0, 0.0 if significant else 1.0, explained,
+        significant = explained_ss > 0
+        return _Pair(math.inf if significant else 0.0, 0.0 if significant else 1.0, explained_ss,
                      where, surplus)  # fmt: skip
-    f = explained / df / (rest / df_error)
-    return _Pair(f, float(stats.f.sf(f, df, df_error)), explained, where, surplus)
+    f = explained_ss / df / (rest / df_error)
+    return _Pair(f, float(stats.f.sf(f, df, df_error)), explained_ss, where, surplus)
 
 
 def _dummies(cells: Ints, shape: tuple[int, int]) -> Floats:

@@ -59,7 +59,7 @@ class Units:
         self.root = np.sqrt(float(np.mean(spread)) / spread) if shares.row else np.sqrt(counts)
         self.middle = float(values.y.mean())
         self._table = table
-        self._known: dict[str, tuple[Floats, NDArray[np.bool_]]] = {}
+        self._dummies: dict[str, tuple[Floats, NDArray[np.bool_]]] = {}
         self._bases: dict[tuple[str, ...], Floats] = {}
 
     def dummies(self, name: str, min_level: int) -> tuple[Floats, NDArray[np.bool_]]:
@@ -67,70 +67,70 @@ class Units:
 
         A level with too few rows belongs to the intercept, with 0 in every column.
         """
-        if name in self._known:
-            return self._known[name]
+        if name in self._dummies:
+            return self._dummies[name]
         levels = len(self._table.levels[name])
-        judged = np.bincount(self._table.codes(name), minlength=levels) >= min_level
+        is_judged = np.bincount(self._table.codes(name), minlength=levels) >= min_level
         codes = self._table.codes(name)[self.first]
         columns = (codes[:, None] == np.arange(levels)) * self.root[:, None]
-        self._known[name] = np.asarray(columns * judged, dtype=np.float64), judged
-        return self._known[name]
+        self._dummies[name] = np.asarray(columns * is_judged, dtype=np.float64), is_judged
+        return self._dummies[name]
 
-    def _basis(self, others: Sequence[str], kept: NDArray[np.bool_], min_level: int) -> Floats:
+    def _basis(self, others: Sequence[str], keep: NDArray[np.bool_], min_level: int) -> Floats:
         """Orthonormal basis of intercept and ``others``; shared by all factors that keep all
         rows."""
         key = tuple(others)
-        if not kept.all() or key not in self._bases:
+        if not keep.all() or key not in self._bases:
             columns = [self.root[:, None], *(self.dummies(o, min_level)[0] for o in others)]
-            found = _orthonormal(np.concatenate(columns, axis=1)[kept])
-            if not kept.all():
-                return found
-            self._bases[key] = found
+            basis = _orthonormal(np.concatenate(columns, axis=1)[keep])
+            if not keep.all():
+                return basis
+            self._bases[key] = basis
         return self._bases[key]
 
     def test(self, name: str, others: Sequence[str], min_level: int) -> MixedTest:
         """Test whether the levels of ``name`` differ, given the effects of ``others``."""
-        own, judged = self.dummies(name, min_level)
-        kept = np.asarray(own.any(axis=1), dtype=np.bool_)
-        if judged.sum() < 2 or not kept.any():
-            nothing = np.full(len(judged), np.nan)
+        own, is_judged = self.dummies(name, min_level)
+        keep = np.asarray(own.any(axis=1), dtype=np.bool_)
+        if is_judged.sum() < 2 or not keep.any():
+            nothing = np.full(len(is_judged), np.nan)
             return MixedTest(math.nan, 1.0, 0, 0, nothing, nothing)
-        basis = self._basis(others, kept, min_level)
-        y = (self.means * self.root)[kept]
+        basis = self._basis(others, keep, min_level)
+        y = (self.means * self.root)[keep]
         y = y - basis @ (basis.T @ y)
-        own = own[kept] - basis @ (basis.T @ own[kept])
+        own = own[keep] - basis @ (basis.T @ own[keep])
         gram = own.T @ own
         inverse: Floats = np.asarray(np.linalg.pinv(gram, hermitian=True, rcond=1e-9))
         effects: Floats = np.asarray(inverse @ (own.T @ y))
         df = int(np.linalg.matrix_rank(gram, hermitian=True, tol=1e-8 * max(len(y), 1)))
         df_error = len(y) - basis.shape[1] - df
-        explained = float(effects @ (own.T @ y))
-        rest = max(float(y @ y) - explained, 0.0)
-        return self._result(explained, rest, df, df_error, effects, inverse, judged)
+        explained_ss = float(effects @ (own.T @ y))
+        rest = max(float(y @ y) - explained_ss, 0.0)
+        return self._result(explained_ss, rest, df, df_error, effects, inverse, is_judged)
 
     def _result(
         self,
-        explained: float,
+        explained_ss: float,
         rest: float,
         df: int,
         df_error: int,
         effects: Floats,
         inverse: Floats,
-        judged: NDArray[np.bool_],
+        is_judged: NDArray[np.bool_],
     ) -> MixedTest:
         from scipy import stats
 
-        nothing = np.full(len(judged), np.nan)
+        nothing = np.full(len(is_judged), np.nan)
         if df < 1 or df_error < 1:
             return MixedTest(math.nan, 1.0, df, df_error, nothing, nothing)
-        if rest <= 1e-14 * max(explained, 1e-300):
-            f, p = (math.inf, 0.0) if explained > 0 else (0.0, 1.0)
+        if rest <= 1e-14 * max(explained_ss, 1e-300):
+            f, p = (math.inf, 0.0) if explained_ss > 0 else (0.0, 1.0)
         else:
-            f = max(explained, 0.0) / df / (rest / df_error)
+            f = max(explained_ss, 0.0) / df / (rest / df_error)
             p = float(stats.f.sf(f, df, df_error))
         errors = np.sqrt(np.maximum(np.diag(inverse), 0.0) * rest / df_error)
-        means = np.where(judged, effects + self.middle, np.nan)
-        return MixedTest(f, p, df, df_error, means, np.where(judged, errors, np.nan))
+        means = np.where(is_judged, effects + self.middle, np.nan)
+        return MixedTest(f, p, df, df_error, means, np.where(is_judged, errors, np.nan))
 
 
 def _orthonormal(columns: Floats) -> Floats:
@@ -150,18 +150,18 @@ def mixed_tests(
     every setting runs in every cell, these are the exact tests of the mixed model.
     """
     units = Units(values)
-    taken: list[str] = []
+    model_names: list[str] = []
     while True:
-        left = [name for name in names if name not in taken]
-        tests = {name: units.test(name, taken, min_level) for name in left}
+        left = [name for name in names if name not in model_names]
+        tests = {name: units.test(name, model_names, min_level) for name in left}
         if not left:
             break
         best = min(left, key=lambda name: (tests[name].p, -_finite_f(tests[name])))
         if tests[best].p * len(left) >= alpha or not math.isfinite(_finite_f(tests[best])):
             break
-        taken.append(best)
-    for name in taken:
-        tests[name] = units.test(name, [o for o in taken if o != name], min_level)
+        model_names.append(best)
+    for name in model_names:
+        tests[name] = units.test(name, [o for o in model_names if o != name], min_level)
     return tests
 
 
@@ -172,12 +172,12 @@ def _finite_f(test: MixedTest) -> float:
     return min(test.f, 1e300)
 
 
-def ranked(values: Values) -> Values:
+def with_ranks(values: Values) -> Values:
     """The same rows with ranks within their cell as the response."""
     return replace(values, y=rank_within(values.y, values.table.blocks))
 
 
-def centred(values: Values) -> Floats:
+def subtract_cell_means(values: Values) -> Floats:
     """The response less the mean of its cell; shape (rows,)."""
     blocks = values.table.blocks
     sums = np.bincount(blocks, weights=values.y)
@@ -190,13 +190,13 @@ def per_setting(values: Values) -> tuple[Ints, Floats]:
     """The first row of every setting, and the mean of its centred response over the cells; shape
     (settings,) each."""
     _, first, of_row = np.unique(values.table.units, return_index=True, return_inverse=True)
-    means = np.bincount(of_row, weights=centred(values)) / np.bincount(of_row)
+    means = np.bincount(of_row, weights=subtract_cell_means(values)) / np.bincount(of_row)
     return first, means
 
 
 def variance_shares(values: Values) -> Shares:
     """Moment estimates of the two variance components (one-way random effects)."""
-    y = centred(values)
+    y = subtract_cell_means(values)
     of_row = np.unique(values.table.units, return_inverse=True)[1]
     counts = np.bincount(of_row).astype(float)
     n, groups = float(counts.sum()), len(counts)
@@ -242,13 +242,13 @@ def fit(values: Values, names: list[str]) -> Fit:
             at = list(table.levels[name]).index(text)
             columns[f"{name}={text}"] = (codes == at).astype(float)
     design = pd.DataFrame({"mean": np.ones(len(values.y)), **columns})
-    y = centred(values)
+    y = subtract_cell_means(values)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = MixedLM(y, design, groups=table.units).fit(reml=True, method="lbfgs")
-        variance, scale = float(found.cov_re.iloc[0, 0]), float(found.scale)
-        means, errors = found.fe_params, found.bse_fe
+            result = MixedLM(y, design, groups=table.units).fit(reml=True, method="lbfgs")
+        variance, scale = float(result.cov_re.iloc[0, 0]), float(result.scale)
+        means, errors = result.fe_params, result.bse_fe
     except np.linalg.LinAlgError:
         # The variance of the settings is 0 given the factors: the model is then least squares.
         plain = OLS(y, design).fit()

@@ -62,27 +62,27 @@ def one_way(
     Levels with fewer than ``min_level`` rows are left out.
     """
     counts = np.bincount(codes, minlength=levels)
-    judged = counts >= min_level
-    keep = judged[codes]
+    is_judged = counts >= min_level
+    keep = is_judged[codes]
     groups = np.zeros_like(codes) if blocks is None else blocks
     codes, y, groups = codes[keep], y[keep], groups[keep]
-    solved = _solve(codes, y, groups, levels)
-    df_error = int(y.size) - solved.blocks - solved.df
-    if solved.df < 1 or df_error < 1:
-        return _untested(levels, counts, solved.df, df_error)
+    solution = _solve(codes, y, groups, levels)
+    df_error = int(y.size) - solution.blocks - solution.df
+    if solution.df < 1 or df_error < 1:
+        return _empty_result(levels, counts, solution.df, df_error)
     # Where all values are equal, rounding leaves a tiny sum of squares.
-    nothing = solved.total <= 1e-20 * max(float(y @ y), 1e-300)
-    explained = 0.0 if nothing else min(solved.explained, solved.total)
-    rest = max(solved.total - explained, 0.0)
-    f, p = _test(explained, rest, solved.df, df_error)
+    nothing = solution.total <= 1e-20 * max(float(y @ y), 1e-300)
+    explained_ss = 0.0 if nothing else min(solution.explained_ss, solution.total)
+    rest = max(solution.total - explained_ss, 0.0)
+    f, p = _test(explained_ss, rest, solution.df, df_error)
     noise = rest / df_error
-    total = solved.total if not nothing else 1.0
-    omega2 = (explained - solved.df * noise) / (total + noise) if total + noise > 0 else 0.0
-    means = np.where(judged, solved.means, np.nan)
+    total = solution.total if not nothing else 1.0
+    omega2 = (explained_ss - solution.df * noise) / (total + noise) if total + noise > 0 else 0.0
+    means = np.where(is_judged, solution.means, np.nan)
     with np.errstate(divide="ignore"):
-        errors = np.where(judged, np.sqrt(noise / np.maximum(counts, 1)), np.nan)
-    eta2 = explained / total
-    return OneWay(f, p, solved.df, df_error, eta2, max(omega2, 0.0), means, errors, counts)
+        errors = np.where(is_judged, np.sqrt(noise / np.maximum(counts, 1)), np.nan)
+    eta2 = explained_ss / total
+    return OneWay(f, p, solution.df, df_error, eta2, max(omega2, 0.0), means, errors, counts)
 
 
 def rank_within(y: Floats, blocks: Ints) -> Floats:
@@ -91,14 +91,14 @@ def rank_within(y: Floats, blocks: Ints) -> Floats:
 
     ranks = np.empty(y.size)
     for block in np.unique(blocks):
-        here = blocks == block
-        ranks[here] = stats.rankdata(y[here]) / (float(here.sum()) + 1)
+        inside = blocks == block
+        ranks[inside] = stats.rankdata(y[inside]) / (float(inside.sum()) + 1)
     return ranks
 
 
 @dataclass(frozen=True)
-class _Solved:
-    explained: float
+class _LeastSquares:
+    explained_ss: float
     total: float
     """Sum of squares within the blocks."""
     means: Floats
@@ -106,7 +106,7 @@ class _Solved:
     blocks: int
 
 
-def _solve(codes: Ints, y: Floats, groups: Ints, levels: int) -> _Solved:
+def _solve(codes: Ints, y: Floats, groups: Ints, levels: int) -> _LeastSquares:
     """Least squares of level effects beside block effects (the reduced normal equations)."""
     _, groups = np.unique(groups, return_inverse=True)
     count = int(groups.max()) + 1 if groups.size else 0
@@ -116,30 +116,30 @@ def _solve(codes: Ints, y: Floats, groups: Ints, levels: int) -> _Solved:
     sums = np.bincount(codes, weights=y, minlength=levels)
     block_sums = np.bincount(groups, weights=y, minlength=count)
     share = table / np.maximum(per_block, 1.0)
-    reduced = np.diag(per_level) - share @ table.T
+    normal_matrix = np.diag(per_level) - share @ table.T
     right = sums - share @ block_sums
-    effects = np.linalg.pinv(reduced, hermitian=True) @ right
-    rank = int(np.linalg.matrix_rank(reduced, hermitian=True)) if reduced.size else 0
+    effects = np.linalg.pinv(normal_matrix, hermitian=True) @ right
+    rank = int(np.linalg.matrix_rank(normal_matrix, hermitian=True)) if normal_matrix.size else 0
     middle = y.mean() if y.size else math.nan
     shift = float(per_level @ effects) / max(float(per_level.sum()), 1.0)
-    centred = y - (block_sums / np.maximum(per_block, 1.0))[groups]
-    return _Solved(
-        float(effects @ right), float(centred @ centred), effects - shift + middle, rank, count
+    residuals = y - (block_sums / np.maximum(per_block, 1.0))[groups]
+    return _LeastSquares(
+        float(effects @ right), float(residuals @ residuals), effects - shift + middle, rank, count
     )
 
 
-def _test(explained: float, rest: float, df: int, df_error: int) -> tuple[float, float]:
+def _test(explained_ss: float, rest: float, df: int, df_error: int) -> tuple[float, float]:
     from scipy import stats
 
-    if explained <= 0:
+    if explained_ss <= 0:
         return 0.0, 1.0
     if rest <= 0:
         return math.inf, 0.0
-    f = (explained / df) / (rest / df_error)
+    f = (explained_ss / df) / (rest / df_error)
     return f, float(stats.f.sf(f, df, df_error))
 
 
-def _untested(levels: int, counts: Ints, df: int, df_error: int) -> OneWay:
+def _empty_result(levels: int, counts: Ints, df: int, df_error: int) -> OneWay:
     nothing = np.full(levels, np.nan)
     return OneWay(math.nan, 1.0, max(df, 0), max(df_error, 0), 0.0, 0.0, nothing, nothing, counts)
 
@@ -174,30 +174,34 @@ def respond(table: RunTable, kind: Response) -> Values:
 
 def _gain(table: RunTable) -> Values:
     null = tuple(key for key in table.cells if table.best[key].null)
-    kept = table.where(lambda place: place.key not in null)
-    if not kept.cells:
+    rest_table = table.where(lambda place: place.key not in null)
+    if not rest_table.cells:
         raise WorkError(
             f"{table.origin}: in none of its {len(table.cells)} cells does any setting "
             "beat the default beyond noise, so there is no gain to analyse; --response log "
             "uses all cells",
             code="dataset.no_gain",
         )
-    scale = kept.rows["cell"].map({key: kept.best[key].gain for key in kept.cells}).to_numpy(float)
+    scale = (
+        rest_table.rows["cell"]
+        .map({key: rest_table.best[key].gain for key in rest_table.cells})
+        .to_numpy(float)
+    )
     # A failed setting has an infinite ratio, so its gain is -1, the smallest possible.
-    gain = 1.0 / kept.rows["ratio"].to_numpy(dtype=float) - 1.0
-    return Values(kept, gain / scale, "gain", null)
+    gain = 1.0 / rest_table.rows["ratio"].to_numpy(dtype=float) - 1.0
+    return Values(rest_table, gain / scale, "gain", null)
 
 
 def _log(table: RunTable) -> Values:
     ratio = table.rows["ratio"].to_numpy(dtype=float)
     y = np.empty(len(ratio))
     for number in range(len(table.cells)):
-        here = table.blocks == number
-        y[here] = winsorised(-np.log(ratio[here]))
+        inside = table.blocks == number
+        y[inside] = winsorise(-np.log(ratio[inside]))
     return Values(table, y, "log")
 
 
-def winsorised(logs: NDArray[np.float64], share: float = WINSOR) -> NDArray[np.float64]:
+def winsorise(logs: NDArray[np.float64], share: float = WINSOR) -> NDArray[np.float64]:
     """Limit values to the ``share`` and 1 - ``share`` quantiles of the finite ones."""
     finite = logs[np.isfinite(logs)]
     if not finite.size:

@@ -46,8 +46,8 @@ class Program:
 
     @property
     def name(self) -> str:
-        given = f" {self.target.input}" if self.target.input else ""
-        return f"{self.target.app.name}{given} on {self.target.ranks} ranks"
+        input_words = f" {self.target.input}" if self.target.input else ""
+        return f"{self.target.app.name}{input_words} on {self.target.ranks} ranks"
 
 
 @dataclass
@@ -134,7 +134,7 @@ def measure_pairs(
     Raises WorkError if ``first`` does not run.
     """
     if budget_s == 0:
-        return _unmeasured(program)
+        return _no_measurement(program)
     request = ComparisonRequest(
         target=program.target,
         space=program.space,
@@ -150,32 +150,34 @@ def measure_pairs(
     try:
         outcome = terms.compare(request)
     except BudgetTooSmall:
-        return _unmeasured(program)
+        return _no_measurement(program)
     if not outcome.first_s and not outcome.failed and not outcome.cut_short:
         raise WorkError(f"{program.name}: no pair was measured", code="classwide.no_pair")
     return PairsOutcome(_row(program, outcome, terms.margin), outcome.cut_short)
 
 
 def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> ProgramEvidence:
-    seen = outcome.decision.comparison
+    comparison = outcome.decision.comparison
     row = replace(
         _empty(program),
-        gain=finite(seen.gain),
-        lo=finite(seen.lo) if seen.interval else None,
-        hi=finite(seen.hi) if seen.interval else None,
-        pairs=seen.n,
+        gain=finite(comparison.gain),
+        lo=finite(comparison.lo) if comparison.interval else None,
+        hi=finite(comparison.hi) if comparison.interval else None,
+        pairs=comparison.n,
         words=outcome.words,
         study=outcome.study,
         checks=outcome.checks,
     )
     # A setting with which a program fails is no default for it, even if its other runs are fast.
-    lost = len(outcome.first_s) - len(outcome.second_s)
-    if outcome.failed or lost:
-        said = outcome.failed or f"{lost} of {seen.n} runs with it failed or did not end"
-        return replace(row, verdict="failed", words=said)
+    lost_runs = len(outcome.first_s) - len(outcome.second_s)
+    if outcome.failed or lost_runs:
+        reason = (
+            outcome.failed or f"{lost_runs} of {comparison.n} runs with it failed or did not end"
+        )
+        return replace(row, verdict="failed", words=reason)
     if outcome.contradictions:
-        said = "; ".join(note.words for note in outcome.contradictions)
-        return replace(row, verdict="failed", words=said)
+        reason = "; ".join(note.words for note in outcome.contradictions)
+        return replace(row, verdict="failed", words=reason)
     if row.lo is not None and row.lo > -margin:
         return replace(row, verdict="passed")
     if row.hi is not None and row.hi < -margin:
@@ -183,7 +185,7 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
     return row
 
 
-def _unmeasured(program: Program) -> PairsOutcome:
+def _no_measurement(program: Program) -> PairsOutcome:
     words = "not measured: the budget was spent"
     return PairsOutcome(replace(_empty(program), words=words), True)
 

@@ -21,7 +21,7 @@ from autotune.anova.paired_runs import (
     check_programs,
     measure_pairs,
 )
-from autotune.anova.pruning import Pruned, prune
+from autotune.anova.pruning import PruningOutcome, prune
 from autotune.anova.result import HeldOut, ProgramEvidence
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
@@ -45,7 +45,7 @@ class ClasswideProof:
     held_out: MeanGain | None
     held_out_shows: HeldOut | None
     evidence: tuple[ProgramEvidence, ...]
-    pruned: Pruned
+    pruned: PruningOutcome
     next_step: str
     cut_short: bool
 
@@ -60,50 +60,52 @@ def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms)
     clock = SharedBudget(terms.budget_s)
     members = [program for program in programs if not program.held_out]
     if terms.prune:
-        pruned = prune(setting, members, terms, clock)
+        pruning = prune(setting, members, terms, clock)
     else:
-        pruned = Pruned(setting, unproven=tuple(setting) if len(setting) > 1 else ())
-    shown: list[PairsOutcome] = []
+        pruning = PruningOutcome(setting, unproven=tuple(setting) if len(setting) > 1 else ())
+    outcomes: list[PairsOutcome] = []
     for number, program in enumerate(programs):
         words = f"{number + 1}/{len(programs)}  proving on {program.name}"
         terms.say(Note("classwide.program", words, {"program": program.name}))
         left = clock.share(len(programs) - number)
-        shown.append(measure_pairs(DEFAULT, pruned.setting, program, terms.plan(), terms, left))
-    _go_on(pruned.setting, programs, shown, terms, clock)
-    return _conclude(pruned, shown, terms)
+        outcomes.append(measure_pairs(DEFAULT, pruning.setting, program, terms.plan(), terms, left))
+    _go_on(pruning.setting, programs, outcomes, terms, clock)
+    return _conclude(pruning, outcomes, terms)
 
 
 def _go_on(
     setting: Setting,
     programs: Sequence[Program],
-    shown: list[PairsOutcome],
+    outcomes: list[PairsOutcome],
     terms: PairTerms,
     clock: SharedBudget,
 ) -> None:
     """Take further looks while there is budget: at programs that are still open, and, once all have
     passed, at those that leave the mean gain open."""
-    ended: set[int] = set()
+    exhausted_numbers: set[int] = set()
     while clock.share(1) != 0:
-        number = _next(shown, terms, ended)
+        number = _next(outcomes, terms, exhausted_numbers)
         if number is None:
             return
-        row = shown[number].row
-        later = [look for look in terms.looks if look > row.pairs]
-        words = f"{row.app}: continuing to {later[0]} pairs"
-        terms.say(Note("classwide.further", words, {"program": row.app, "pairs": later[0]}))
-        plan = terms.plan(decide_at=later[0] if row.verdict == "passed" else None)
+        row = outcomes[number].row
+        further_looks = [look for look in terms.looks if look > row.pairs]
+        words = f"{row.app}: continuing to {further_looks[0]} pairs"
+        terms.say(Note("classwide.further", words, {"program": row.app, "pairs": further_looks[0]}))
+        plan = terms.plan(decide_at=further_looks[0] if row.verdict == "passed" else None)
         more = measure_pairs(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
         if more.row.pairs > row.pairs:
-            shown[number] = more
+            outcomes[number] = more
         else:
-            ended.add(number)
+            exhausted_numbers.add(number)
 
 
-def _next(shown: Sequence[PairsOutcome], terms: PairTerms, ended: set[int]) -> int | None:
+def _next(
+    outcomes: Sequence[PairsOutcome], terms: PairTerms, exhausted_numbers: set[int]
+) -> int | None:
     """Index of the program whose next look decides most; None if no look changes the answer."""
-    rows = [one.row for one in shown]
+    rows = [one.row for one in outcomes]
     last = terms.looks[-1]
-    free = [n for n, row in enumerate(rows) if row.pairs < last and n not in ended]
+    free = [n for n, row in enumerate(rows) if row.pairs < last and n not in exhausted_numbers]
     if any(row.verdict in ("failed", "slower") for row in rows):
         return None
     unsure = [n for n, row in enumerate(rows) if row.verdict == "open"]
@@ -124,32 +126,34 @@ def _gains(mean: MeanGain, min_gain: float) -> bool:
     return mean.lo > 0 and mean.gain >= min_gain
 
 
-def _conclude(pruned: Pruned, shown: Sequence[PairsOutcome], terms: PairTerms) -> ClasswideProof:
-    rows = [one.row for one in shown]
+def _conclude(
+    pruning: PruningOutcome, outcomes: Sequence[PairsOutcome], terms: PairTerms
+) -> ClasswideProof:
+    rows = [one.row for one in outcomes]
     gain = mean_gain(_members(rows))
-    held = mean_gain([row for row in rows if row.held_out])
+    held_out_gain = mean_gain([row for row in rows if row.held_out])
     outsiders = any(row.held_out for row in rows)
     why, step = _objection(rows, gain, terms)
     if not terms.guard:
         why, step = f"{UNGUARDED}, which proves nothing", "the same command without --no-guard"
         rows = [_shows_nothing(row) for row in rows]
         outsiders = False
-    said = (
+    success = (
         f"faster over the class, and shown not to be more than {percent_of(terms.margin)} slower "
         "on any program"
     )
     return ClasswideProof(
         proven=not why,
-        setting=pruned.setting,
-        why=why or said,
+        setting=pruning.setting,
+        why=why or success,
         margin=terms.margin,
         gain=gain,
-        held_out=held,
-        held_out_shows=_held_out(held, terms.margin) if outsiders else None,
+        held_out=held_out_gain,
+        held_out_shows=_held_out(held_out_gain, terms.margin) if outsiders else None,
         evidence=tuple(rows),
-        pruned=pruned,
+        pruned=pruning,
         next_step=step,
-        cut_short=any(one.cut_short for one in shown),
+        cut_short=any(one.cut_short for one in outcomes),
     )
 
 
@@ -204,8 +208,8 @@ def _more(row: ProgramEvidence, terms: PairTerms) -> str:
         return f"{_name(row)} looks slower: {last - row.pairs} more pairs would decide" + (
             ", if more were planned" if row.pairs >= last else ""
         )
-    needed = math.ceil(row.pairs * ((row.gain - row.lo) / (row.gain + terms.margin)) ** 2)
-    more = max(needed - row.pairs, 1)
+    least_pairs = math.ceil(row.pairs * ((row.gain - row.lo) / (row.gain + terms.margin)) ** 2)
+    more = max(least_pairs - row.pairs, 1)
     if row.pairs >= last:
         return (
             f"{_name(row)}: about {more} more pairs would decide it, which is more than "

@@ -24,12 +24,12 @@ from autotune.study.pruning import without
 ALPHA = 0.05
 PURPOSE = "classwide pruning"
 Answer = Literal["needed", "not slower", "open", "unmeasured"]
-GONE = ("not slower", "open")
+REMOVABLE = ("not slower", "open")
 """Answers for which a parameter is removed."""
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PruningOutcome:
     """``setting`` is the pruned setting.
 
     ``without``: parameters that were removed; ``unclear``: those of them that were neither shown to
@@ -49,7 +49,7 @@ def prune(
     programs: Sequence[Program],
     terms: PairTerms,
     clock: SharedBudget | None = None,
-) -> Pruned:
+) -> PruningOutcome:
     """Remove one parameter after the other from the remaining setting, and compare on every
     program.
 
@@ -74,15 +74,15 @@ def prune(
             answers[name] = "unmeasured"
             continue
         answers[name] = _try(left, smaller, programs, terms, clock)
-        if answers[name] in GONE:
+        if answers[name] in REMOVABLE:
             left = smaller
     # The proof itself judges the last parameter that is left.
-    alone = len(left) == 1
-    return Pruned(
+    is_single = len(left) == 1
+    return PruningOutcome(
         left,
-        tuple(n for n, said in answers.items() if said in GONE),
-        tuple(n for n, said in answers.items() if said == "open"),
-        () if alone else tuple(n for n, said in answers.items() if said == "unmeasured"),
+        tuple(n for n, answer in answers.items() if answer in REMOVABLE),
+        tuple(n for n, answer in answers.items() if answer == "open"),
+        () if is_single else tuple(n for n, answer in answers.items() if answer == "unmeasured"),
     )
 
 
@@ -92,10 +92,12 @@ def prune_plan(terms: PairTerms, programs: int) -> LookPlan:
     Alpha is split over the programs and their mean, because each of them may keep a parameter.  The
     last look has enough pairs for an interval to exist.
     """
-    judged = programs + 1
-    least = math.ceil(math.log2(2 * judged / ALPHA))
+    comparisons = programs + 1
+    least = math.ceil(math.log2(2 * comparisons / ALPHA))
     looks = terms.prune_looks if terms.prune_looks[-1] >= least else (least,)
-    return LookPlan(looks=looks, finalists=judged, min_gain=terms.min_gain, margin=terms.margin)
+    return LookPlan(
+        looks=looks, finalists=comparisons, min_gain=terms.min_gain, margin=terms.margin
+    )
 
 
 def _try(
@@ -117,22 +119,22 @@ def _try(
     answer: Answer = "unmeasured"
     for look in plan.looks:
         at = replace(plan, decide_at=look)
-        shown = []
+        outcomes = []
         for number, program in enumerate(acting):
             left = clock.share((len(acting) - number) * (len(setting) + 1))
-            shown.append(measure_pairs(setting, smaller, program, at, terms, left, PURPOSE))
-        found = _answer(shown, terms.margin)
+            outcomes.append(measure_pairs(setting, smaller, program, at, terms, left, PURPOSE))
+        latest = _answer(outcomes, terms.margin)
         # The answer of an earlier look stays if the budget ends a later one.
-        answer = answer if found == "unmeasured" else found
-        mean = mean_gain([one.row for one in shown])
+        answer = answer if latest == "unmeasured" else latest
+        mean = mean_gain([one.row for one in outcomes])
         cheap = mean is not None and mean.gain > -terms.min_gain
-        if answer != "open" or cheap or any(one.cut_short for one in shown):
+        if answer != "open" or cheap or any(one.cut_short for one in outcomes):
             break
     return answer
 
 
-def _answer(shown: Sequence[PairsOutcome], margin: float) -> Answer:
-    rows = [one.row for one in shown]
+def _answer(outcomes: Sequence[PairsOutcome], margin: float) -> Answer:
+    rows = [one.row for one in outcomes]
     if any(r.verdict == "failed" or (r.hi is not None and r.hi < 0) for r in rows):
         return "needed"
     mean = mean_gain(rows)

@@ -66,16 +66,16 @@ class ProgramEvidence:
 
 def evidence_checks(rows: Sequence[ProgramEvidence]) -> str:
     """On how many programs the results were verified and compared, in words; "" if not known."""
-    known = [row.checks for row in rows if row.checks is not None]
-    if not known:
+    checks_of_rows = [row.checks for row in rows if row.checks is not None]
+    if not checks_of_rows:
         return ""
-    verified = sum(checks["verified"] is not None for checks in known)
-    equal = [checks["output"] for checks in known if checks["output"] is not None]
+    verified_count = sum(checks["verified"] is not None for checks in checks_of_rows)
+    equal = [checks["output"] for checks in checks_of_rows if checks["output"] is not None]
     same = sum(output["compared"] and output["lines"] > 0 for output in equal)
-    said = "results were not checked"
-    if verified:
-        said = f"results verified on {verified} of {count(len(rows), 'program')}"
-    return f"{said}; output lines compared on {same}"
+    text = "results were not checked"
+    if verified_count:
+        text = f"results verified on {verified_count} of {count(len(rows), 'program')}"
+    return f"{text}; output lines compared on {same}"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.oneway import winsorised
+from autotune.anova.oneway import winsorise
 from autotune.anova.table import RunTable
 from autotune.space import DEFAULT, Setting
 
@@ -57,8 +57,8 @@ class SettingEffects:
     @cached_property
     def everywhere(self) -> list[Setting]:
         """Settings that were run on every cell, in a fixed order; the default is not listed."""
-        known = [set(cell.index) for cell in self._cells.values()]
-        common = set.intersection(*known) - {DEFAULT.key} if known else set()
+        keys_of_cells = [set(cell.index) for cell in self._cells.values()]
+        common = set.intersection(*keys_of_cells) - {DEFAULT.key} if keys_of_cells else set()
         return [self.table.settings[key] for key in sorted(common)]
 
     def value(self, cell: str, setting: Setting) -> ShrunkEffect:
@@ -106,13 +106,13 @@ class SettingEffects:
 
         if sigmas is None:
             sigmas = float(stats.norm.isf(0.05 / self.total))
-        found = []
+        slower_cells = []
         for cell in cells:
             guess = self.value(cell, setting)
             # A loss below one per cent is not visible in any comparison.
             if guess.log > max(sigmas * guess.error, 0.01):
-                found.append(cell)
-        return found
+                slower_cells.append(cell)
+        return slower_cells
 
     def certainty(self, pairs: Sequence[tuple[str, Setting]]) -> float:
         """Mean log gain over pairs of a cell and a setting, in standard errors; 0 without pairs."""
@@ -125,29 +125,29 @@ class _Cell:
     def __init__(self, table: RunTable, key: str, number: int) -> None:
         from sklearn.linear_model import RidgeCV  # a second to import, and rarely needed
 
-        here = np.flatnonzero(table.blocks == number)
-        rows = table.rows.iloc[here]
-        known = {str(k): i for i, k in enumerate(rows["key"])}
+        indices = np.flatnonzero(table.blocks == number)
+        rows = table.rows.iloc[indices]
+        row_of = {str(k): i for i, k in enumerate(rows["key"])}
         same: Mapping[str, str] = table.same.get(key, {})
-        self.index = known | {k: known[v] for k, v in same.items() if v in known}
+        self.index = row_of | {k: row_of[v] for k, v in same.items() if v in row_of}
         self._table = table
         self._logs = np.log(rows["ratio"].to_numpy(dtype=float))
         # For the model, a failed setting is as slow as the slowest one; its own effect stays
         # "failed".
-        capped = winsorised(self._logs, 0.0)
+        finite_logs = winsorise(self._logs, 0.0)
         self._runs = rows["n"].to_numpy(dtype=float)
         self._noise = max(table.best[key].noise, _LEAST_NOISE)
-        design = _dummies(table, table.factors[here])
+        design = _dummies(table, table.factors[indices])
         self._guesses: dict[str, ShrunkEffect] = {}
-        self._model = RidgeCV(alphas=_ALPHAS).fit(design, capped)
+        self._model = RidgeCV(alphas=_ALPHAS).fit(design, finite_logs)
         # The error of the model on unseen settings (leave one out), less the noise of the runs.
-        missed = -float(np.nan_to_num(self._model.best_score_)) - float(
+        misfit = -float(np.nan_to_num(self._model.best_score_)) - float(
             np.mean(self._noise**2 / self._runs)
         )
-        self._misfit = max(missed, (self._noise / 2) ** 2)
+        self._misfit = max(misfit, (self._noise / 2) ** 2)
         prior = self._model.predict(design)
         own, model = self._runs / self._noise**2, 1 / self._misfit
-        self._drawn = (own * capped + model * prior) / (own + model)
+        self._shrunk_logs = (own * finite_logs + model * prior) / (own + model)
         self._error = np.sqrt(1 / (own + model))
 
     def value(self, setting: Setting) -> ShrunkEffect:
@@ -161,11 +161,11 @@ class _Cell:
     def _guess(self, setting: Setting) -> ShrunkEffect:
         at = self.index.get(setting.key)
         if at is None:
-            modelled = float(self._model.predict(_one(self._table, setting))[0])
-            return ShrunkEffect(modelled, math.sqrt(self._misfit + self._noise**2), False)
+            model_log = float(self._model.predict(_one(self._table, setting))[0])
+            return ShrunkEffect(model_log, math.sqrt(self._misfit + self._noise**2), False)
         if not math.isfinite(self._logs[at]):
             return ShrunkEffect(math.inf, 0.0, True)
-        return ShrunkEffect(float(self._drawn[at]), float(self._error[at]), True)
+        return ShrunkEffect(float(self._shrunk_logs[at]), float(self._error[at]), True)
 
 
 def _dummies(table: RunTable, codes: NDArray[np.int_]) -> Floats:

@@ -48,8 +48,8 @@ class Subset:
     @property
     def row(self) -> SubsetRow:
         """The part of a document."""
-        chosen = {f.name: f.chosen for f in self.factors if f.chosen is not None}
-        return SubsetRow(part=self.name, cells=self.cells, rows=self.rows, chosen=chosen)
+        values = {f.name: f.chosen for f in self.factors if f.chosen is not None}
+        return SubsetRow(part=self.name, cells=self.cells, rows=self.rows, chosen=values)
 
 
 def shown_level(factor: Factor) -> str:
@@ -73,17 +73,17 @@ def stability(table: RunTable, by: By, response: Response, options: FactorOption
 
 
 def _part(table: RunTable, name: str, by: By, response: Response, options: FactorOptions) -> Subset:
-    kept = table.where(lambda place: _name(place, by) == name)
+    part = table.where(lambda place: _name(place, by) == name)
     try:
-        factors = tuple(judge_factors(respond(kept, response), options))
+        factors = tuple(judge_factors(respond(part, response), options))
     except WorkError:
         factors = ()
-    return Subset(name, len(kept.cells), len(kept.rows), factors)
+    return Subset(name, len(part.cells), len(part.rows), factors)
 
 
 def _name(place: CellFacts, by: By) -> str:
-    found = place.key if by == "cell" else getattr(place, by)
-    return "-" if found is None else f"{found}"
+    name = place.key if by == "cell" else getattr(place, by)
+    return "-" if name is None else f"{name}"
 
 
 def _order(name: str) -> tuple[bool, int, str]:
@@ -92,9 +92,9 @@ def _order(name: str) -> tuple[bool, int, str]:
 
 def unstable(parts: Sequence[Subset], names: Sequence[str]) -> list[str]:
     """Parameters for which two parts choose different values."""
-    found = []
+    unstable_names = []
     for name in names:
         values = {part.value(name) for part in parts} - {"–"}
         if len(values) > 1:
-            found.append(name)
-    return found
+            unstable_names.append(name)
+    return unstable_names

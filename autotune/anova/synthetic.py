@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.table import CellFacts, Measured, RunTable, build_table
+from autotune.anova.table import CellFacts, CellRuns, RunTable, build_table
 from autotune.space import DEFAULT, Setting, Value
 
 Effect = Callable[[Setting, CellFacts], float]
@@ -35,31 +35,31 @@ def random_settings(
 
     Returns fewer than ``count`` if the space has too few settings.
     """
-    found: dict[Setting, None] = {}
+    settings: dict[Setting, None] = {}
     for _ in range(20 * count):
-        drawn = {name: values[int(rng.integers(len(values)))] for name, values in levels.items()}
-        setting = Setting({name: value for name, value in drawn.items() if value is not None})
+        choices = {name: values[int(rng.integers(len(values)))] for name, values in levels.items()}
+        setting = Setting({name: value for name, value in choices.items() if value is not None})
         if setting != DEFAULT:
-            found[setting] = None
-        if len(found) == count:
+            settings[setting] = None
+        if len(settings) == count:
             break
-    return list(found)
+    return list(settings)
 
 
-def simulated(
+def simulate_runs(
     settings: Sequence[Setting],
     places: Sequence[CellFacts],
     effect: Effect,
     rng: np.random.Generator,
     *,
     noise: float = 0.03,
-    again: int = 40,
+    repeats: int = 40,
     defaults: int = 24,
     draw: Callable[[np.random.Generator, int], NDArray[np.float64]] | None = None,
-) -> list[Measured]:
+) -> list[CellRuns]:
     """Simulated runs of every setting on every place, in the order of ``autotune explore``: one run
-    of each setting, three more of the best and of a random half of ``again``, and ``defaults`` runs
-    of the default.
+    of each setting, three more of the best and of a random half of ``repeats``, and ``defaults``
+    runs of the default.
 
     ``draw`` gives standard noise of another distribution than the normal one; ``noise`` scales it.
     """
@@ -69,24 +69,24 @@ def simulated(
     cells = []
     for place in places:
         truth = np.array([effect(setting, place) for setting in settings])
-        once = truth + noise * shape(rng, len(settings))
-        best = np.argsort(once)[: again // 2]
-        others = rng.permutation(len(settings))[: again - again // 2]
-        repeated = np.repeat(np.concatenate([best, others]), 3).astype(int)
+        first_logs = truth + noise * shape(rng, len(settings))
+        best = np.argsort(first_logs)[: repeats // 2]
+        others = rng.permutation(len(settings))[: repeats - repeats // 2]
+        repeat_indices = np.repeat(np.concatenate([best, others]), 3).astype(int)
         logs = [
             noise * shape(rng, defaults),
-            once,
-            truth[repeated] + noise * shape(rng, len(repeated)),
+            first_logs,
+            truth[repeat_indices] + noise * shape(rng, len(repeat_indices)),
         ]
         keys = [setting.key for setting in settings]
         runs = pd.DataFrame(
             {
-                "key": [DEFAULT.key] * defaults + keys + [keys[i] for i in repeated],
+                "key": [DEFAULT.key] * defaults + keys + [keys[i] for i in repeat_indices],
                 "ratio": np.exp(np.concatenate(logs)),
                 "ok": True,
             }
         )
-        cells.append(Measured(place, runs))
+        cells.append(CellRuns(place, runs))
     return cells
 
 
@@ -98,17 +98,17 @@ def table_of(
     noise: float = 0.03,
     draw: Callable[[np.random.Generator, int], NDArray[np.float64]] | None = None,
 ) -> RunTable:
-    """The table of :func:`simulated` runs."""
-    cells = simulated(settings, places, effect, rng, noise=noise, draw=draw)
-    known = {setting.key: setting for setting in [DEFAULT, *settings]}
-    return build_table("simulated runs", cells, known, {})
+    """The table of the runs of :func:`simulate_runs`."""
+    cells = simulate_runs(settings, places, effect, rng, noise=noise, draw=draw)
+    by_key = {setting.key: setting for setting in [DEFAULT, *settings]}
+    return build_table("simulated runs", cells, by_key, {})
 
 
 def cell_facts(apps: Sequence[str], inputs: Sequence[str], ranks: Sequence[int]) -> list[CellFacts]:
     """One cell for every combination of application, input and number of ranks."""
     return [
-        CellFacts(f"{app}.{given}.{n}", app, given, n)
+        CellFacts(f"{app}.{input_name}.{n}", app, input_name, n)
         for app in apps
-        for given in inputs
+        for input_name in inputs
         for n in ranks
     ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.best_known import BestKnown, best_known
+from autotune.anova.best_known import Opub, opub_of
 from autotune.datasets import Cell, Dataset, load
 from autotune.errors import UsageError
 from autotune.notes import Note
@@ -69,7 +69,7 @@ class RunTable:
     defaults: Mapping[str, Value]
     cells: Mapping[str, CellFacts]
     settings: Mapping[str, Setting]
-    best: Mapping[str, BestKnown]
+    best: Mapping[str, Opub]
     same: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unguarded: Note | None = None
     damaged: tuple[Note, ...] = ()
@@ -119,7 +119,7 @@ class RunTable:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CellRuns:
     """The runs of one cell, from a dataset or a study.
 
     ``runs``: columns key, ratio (to the default of its block; ``inf``: failed), ok (a valid run).
@@ -133,7 +133,7 @@ class Measured:
 
 def build_table(
     origin: str,
-    cells: Sequence[Measured],
+    cells: Sequence[CellRuns],
     settings: Mapping[str, Setting],
     defaults: Mapping[str, Value],
 ) -> RunTable:
@@ -144,17 +144,17 @@ def build_table(
     for cell in cells:
         medians = _medians(cell.runs)
         medians.insert(0, "cell", cell.place.key)
-        best[cell.place.key] = best_known(cell.runs)
+        best[cell.place.key] = opub_of(cell.runs)
         parts.append(medians)
     rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["key"])
-    used = set(rows["key"]) - {DEFAULT.key}
-    if not used:
+    tried_keys = set(rows["key"]) - {DEFAULT.key}
+    if not tried_keys:
         raise UsageError(
             f"{origin} has no runs of any setting but the default: there is nothing to compare; "
             "measure some with autotune explore or autotune search",
             code="dataset.default_only",
         )
-    levels = _levels([settings[key] for key in sorted(used)])
+    levels = _levels([settings[key] for key in sorted(tried_keys)])
     numbers, keys = pd.factorize(rows["key"])
     codes = np.array([_codes(settings[f"{key}"], levels) for key in keys], dtype=np.int_)
     places = {cell.place.key: cell.place for cell in cells}
@@ -164,21 +164,21 @@ def build_table(
 
 def _medians(runs: pd.DataFrame) -> pd.DataFrame:
     """One row for each setting; a setting is ok if more than half of its runs are."""
-    grouped = runs.groupby("key", sort=True)
-    found = grouped["ratio"].median().to_frame("ratio")
-    found["n"] = grouped.size()
-    found["ok"] = grouped["ok"].mean() > 0.5
-    return found.reset_index()
+    groups = runs.groupby("key", sort=True)
+    medians = groups["ratio"].median().to_frame("ratio")
+    medians["n"] = groups.size()
+    medians["ok"] = groups["ok"].mean() > 0.5
+    return medians.reset_index()
 
 
 def _levels(settings: Sequence[Setting]) -> dict[str, dict[str, Value | None]]:
     names = sorted({name for setting in settings for name in setting})
-    found: dict[str, dict[str, Value | None]] = {}
+    levels: dict[str, dict[str, Value | None]] = {}
     for name in names:
         values: set[Value] = {setting[name] for setting in settings if name in setting}
-        ordered = sorted(values, key=lambda v: (isinstance(v, str), v))
-        found[name] = {UNSET: None, **{_text(value): value for value in ordered}}
-    return found
+        order = sorted(values, key=lambda v: (isinstance(v, str), v))
+        levels[name] = {UNSET: None, **{_text(value): value for value in order}}
+    return levels
 
 
 def _codes(setting: Setting, levels: Mapping[str, Mapping[str, Value | None]]) -> list[int]:
@@ -204,12 +204,12 @@ STUDY = "study:"
 WHOLE = ("ok",)
 
 
-def read_table(wanted: str, store: str | Path | None = None) -> RunTable:
+def read_table(source: str, store: str | Path | None = None) -> RunTable:
     """The table of a dataset (name or folder) or of ``study:ID``; raises UsageError without one."""
-    if not wanted.startswith(STUDY):
-        return dataset_table(load(wanted))
-    with Store.open_to_read(store) as opened:
-        return study_table(opened, opened.find_study(wanted.removeprefix(STUDY)))
+    if not source.startswith(STUDY):
+        return dataset_table(load(source))
+    with Store.open_to_read(store) as results:
+        return study_table(results, results.find_study(source.removeprefix(STUDY)))
 
 
 def dataset_table(
@@ -223,8 +223,8 @@ def dataset_table(
 
     Raises UsageError for a program that the dataset does not have.
     """
-    chosen = list(dataset.cells if cells is None else cells)
-    have = sorted({cell.app for cell in chosen})
+    selection = list(dataset.cells if cells is None else cells)
+    have = sorted({cell.app for cell in selection})
     for app in apps:
         if app not in have:
             raise UsageError(
@@ -232,26 +232,26 @@ def dataset_table(
                 code="dataset.app_unknown",
             )
     if apps:
-        chosen = [cell for cell in chosen if cell.app in apps]
-    measured: list[Measured] = []
+        selection = [cell for cell in selection if cell.app in apps]
+    cell_runs: list[CellRuns] = []
     settings: dict[str, Setting] = {}
     defaults: dict[str, Value] = {}
-    for cell in chosen:
-        listed = dataset.settings(cell)
-        kept = {setting.key: setting for setting in listed if keep(setting)}
-        settings |= kept
+    for cell in selection:
+        candidates = dataset.settings(cell)
+        by_key = {setting.key: setting for setting in candidates if keep(setting)}
+        settings |= by_key
         defaults |= _defaults(dataset, cell)
-        runs = _runs(dataset.runs(cell), listed)
-        same = _same(dataset, cell, listed)
-        measured.append(
-            Measured(
+        runs = _runs(dataset.runs(cell), candidates)
+        same = _same(dataset, cell, candidates)
+        cell_runs.append(
+            CellRuns(
                 _place(cell),
-                runs[runs["key"].isin(list(kept))].reset_index(drop=True),
-                {one: other for one, other in same.items() if {one, other} <= kept.keys()},
+                runs[runs["key"].isin(list(by_key))].reset_index(drop=True),
+                {one: other for one, other in same.items() if {one, other} <= by_key.keys()},
             )
         )
-    made = build_table(f"dataset {dataset.name}", measured, settings, defaults)
-    return replace(made, unguarded=dataset.card.unguarded)
+    table = build_table(f"dataset {dataset.name}", cell_runs, settings, defaults)
+    return replace(table, unguarded=dataset.card.guard_note)
 
 
 def _place(cell: Cell) -> CellFacts:
@@ -272,13 +272,13 @@ def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
     """The runs of a cell.  "altered" runs did not use their setting and are left out."""
     import pandas as pd
 
-    kept = raw[raw["state"] != "altered"]
-    keys = [settings[int(number)].key for number in kept["setting"]]
+    usable = raw[raw["state"] != "altered"]
+    keys = [settings[int(number)].key for number in usable["setting"]]
     return pd.DataFrame(
         {
             "key": keys,
-            "ratio": kept["ratio"].to_numpy(dtype=float),
-            "ok": kept["state"].isin(WHOLE).to_numpy(),
+            "ratio": usable["ratio"].to_numpy(dtype=float),
+            "ok": usable["state"].isin(WHOLE).to_numpy(),
         }
     )
 
@@ -293,15 +293,15 @@ def study_table(store: Store, study: StudyRecord) -> RunTable:
         if not entry.counts:
             continue
         ratio = history.ratio(entry)
-        lost = not entry.record.valid and not entry.censored
-        if ratio is None and not lost:
+        is_lost = not entry.record.valid and not entry.censored
+        if ratio is None and not is_lost:
             continue
         rows.append((entry.key, math.inf if ratio is None else ratio, entry.record.valid))
     settings = {key: Setting.parse(key) for key in {key for key, _, _ in rows}}
     key = study.key
     place = CellFacts(study.hash[:12], key.app.name, key.app.input, key.ranks, key.cluster)
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
-    made = build_table(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
+    table = build_table(f"study {study.hash[:12]}", [CellRuns(place, frame)], settings, {})
     off = Note("guard.off", f"{UNGUARDED}: {MAY_BE_OTHERS}")
-    guarded = None if key.has_guard else off
-    return replace(made, unguarded=guarded, damaged=tuple(store.damage.notes))
+    guard_note = None if key.has_guard else off
+    return replace(table, unguarded=guard_note, damaged=tuple(store.damage.notes))

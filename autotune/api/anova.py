@@ -16,8 +16,8 @@ from autotune.anova.factors import (
     FactorOptions,
     FactorRow,
     Model,
+    chosen_setting,
     judge_factors,
-    recommended,
 )
 from autotune.anova.interactions import Interaction, interactions
 from autotune.anova.mixed import Fit, fit
@@ -75,7 +75,7 @@ class Analysis:
     @property
     def setting(self) -> Setting:
         """The best level of every parameter that matters, as one setting."""
-        return recommended(self.factors)
+        return chosen_setting(self.factors)
 
     @property
     def headline(self) -> list[str]:

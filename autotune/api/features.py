@@ -52,7 +52,7 @@ def traced_features(
     def step(words: str) -> None:
         tell(Note("trace.step", words))
 
-    with target.measured(guard, tell) as runner:
+    with target.locked_runner(guard, tell) as runner:
         step(f"tracing one run of {target.app.name} on {target.ranks} ranks")
         try:
             traced = trace(runner, spec, method, step)

@@ -179,8 +179,8 @@ def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str
     """Parameters that act on nothing in the traced program.  The features come from the given file,
     else from those of a dataset if it has them for each of the cells."""
     from autotune.prediction.examples import stored_features
-    from autotune.prediction.exposure import unused
-    from autotune.prediction.scorer import described
+    from autotune.prediction.exposure import unused_parameters
+    from autotune.prediction.scorer import model_values
 
     if features is not None:
         traced = [read_features(features)]
@@ -192,7 +192,7 @@ def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str
         traced = [one for one in cells if one is not None]
         if len(traced) < len(cells):
             return ()
-    return unused(found.names, [described(one) for one in traced])
+    return unused_parameters(found.names, [model_values(one) for one in traced])
 
 
 def _proof_words(known: ParameterEvidence) -> str:

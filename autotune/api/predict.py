@@ -271,8 +271,8 @@ def predict(
     Raises UsageError for a file without features, an unknown model, space, cluster or MPI.  Source:
     Pellegrini 1.9, docs/explanation/prediction.md.
     """
-    from autotune.prediction import acting, find_model, learned_families, meant_here
-    from autotune.prediction.scorer import described
+    from autotune.prediction import acting, find_model, learned_families, local_settings
+    from autotune.prediction.scorer import model_values
 
     known_features = read_features(Path(features)) if isinstance(features, str | Path) else features
     known = find_model(None if model is None else str(model))
@@ -286,19 +286,19 @@ def predict(
         place = _place(known_features, space, cluster or traced_on(known_features), mpi)
     if place is not None and not commutative_only:
         place = replace(place, space=for_any_operation(place.space))
-    values = described(known_features)
+    values = model_values(known_features)
     # Parameters that act on nothing in the program are not predicted, and not checked.
     offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
     here = {setting: setting for setting in offered}
     if place is not None:
-        here = meant_here(offered, place.space, known, place.library.family)
+        here = local_settings(offered, place.space, known, place.library.family)
     if not commutative_only:
         here = {s: own for s, own in here.items() if not commutative_values({**s, **own})}
     named = known.predictor.name(values, list(here)).meaning(here)
     if place is not None and _unknown_family(place, learned_families(known)):
         named = replace(named, gain=None, interval=None)
     if place is not None:
-        named = named.renamed(place.space.aliases)
+        named = named.with_names(place.space.aliases)
     check_values(named.setting, f"the model {known.place}")
     near = known.predictor.neighbours(values)
     composed = None if model is not None or place is None else _composed(known_features, place)
@@ -314,7 +314,7 @@ def predict(
 
 def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
     """The answer of the calibrations of this cluster, MPI and machine; None if there is none."""
-    from autotune.calibration.response import hours_between, merged
+    from autotune.calibration.response import hours_between, merge_calibrations
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
 
@@ -322,7 +322,9 @@ def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | No
     if not known:
         return None
     model = ComposedModel(find_effects())
-    return model.answer(features, merged(known), place.space.is_canonical, hours_between(known))
+    return model.answer(
+        features, merge_calibrations(known), place.space.is_canonical, hours_between(known)
+    )
 
 
 def _calibrations(place: PredictionPlace) -> list[Calibration]:
@@ -340,7 +342,7 @@ def _calibrations(place: PredictionPlace) -> list[Calibration]:
 def warm_start(features: Features, space: Space, target: Target) -> list[Setting]:
     """The settings that are expected to be fastest for a program, best first: composed, if the
     cluster is calibrated, else those of the trained model."""
-    from autotune.calibration.response import merged
+    from autotune.calibration.response import merge_calibrations
     from autotune.prediction import find_model, warm_start_settings
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
@@ -349,7 +351,7 @@ def warm_start(features: Features, space: Space, target: Target) -> list[Setting
     known = _calibrations(place)
     if known:
         model = ComposedModel(find_effects())
-        found = model.fastest(features, merged(known), space.is_canonical)
+        found = model.fastest(features, merge_calibrations(known), space.is_canonical)
         if found is not None:
             return found
     return warm_start_settings(features, space, find_model(), target.library.family)

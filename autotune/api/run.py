@@ -49,7 +49,7 @@ class PreparedRun:
         ``tell`` gets notes on the machine lock and on other MPI jobs on the same CPUs.
         """
         target, store = self.target, self.store
-        with target.measured(self.guard, tell) as runner:
+        with target.locked_runner(self.guard, tell) as runner:
             spec = dataclasses.replace(target.spec(self.space, self.setting), watch_windows=True)
             with DeferredInterrupts():  # A run that has ended by itself is stored.
                 record = runner.run(spec)
@@ -76,7 +76,7 @@ def one_run(
 
     Raises UsageError for a setting that cannot be used.
     """
-    target.require_apart(store.url.database)
+    target.refuse_store_inside(store.url.database)
     known, [chosen] = read_settings([setting], space, target.library, store)
     key = study_key(target, known, RUN, {}, 0, guard)
     current = current_key(store, key, notes_to(tell))

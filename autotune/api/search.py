@@ -19,7 +19,7 @@ from autotune.api.target import find_target, to_stderr
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Setting, Space
-from autotune.space.meanings import translated
+from autotune.space.meanings import translate
 from autotune.store import Store, StudyKey, StudySummary
 from autotune.store.listing import StudyQuery
 from autotune.strategies import Strategy, find, resolve_options
@@ -215,7 +215,7 @@ def _of_study(text: str, space: Space, target: Target, store: Store, say: Say) -
             f"{study.status}); expected a study that ended with one",
             code="study.no_recommendation",
         )
-    made = translated(Setting(values), source, space, own)
+    made = translate(Setting(values), source, space, own)
     said = f"start from study {study.hash[:12]} ({source}): {short_setting(made.setting.to_json())}"
     if made.left_out:
         said += f"; without a counterpart in {family(own).title}: {', '.join(made.left_out)}"

@@ -16,7 +16,7 @@ from autotune.calibration.points import (
     Point,
     PointMeasurement,
     by_point,
-    listed,
+    option_text,
     points_of,
     probe_space,
     probe_target,
@@ -26,7 +26,7 @@ from autotune.calibration.response import (
     Calibration,
     Level,
     ResponseTable,
-    pooled,
+    pool_logs,
 )
 from autotune.calibration.rounds import CalibrationRounds
 from autotune.notes import Note, Say, lock_notes
@@ -80,8 +80,8 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
         for target in targets:
             try:
                 table, history, rounds, left_s = _table(target, terms, left_s)
-            except BudgetSpent as spent:
-                _say_spent(target, tables, terms, spent)
+            except BudgetSpent as error:
+                _report_spent_budget(target, tables, terms, error)
                 break
             tables.append(table)
             launches, seconds = launches + len(history.entries), seconds + history.launched_s
@@ -103,15 +103,15 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
     )
 
 
-def _say_spent(
-    target: Target, done: Sequence[ResponseTable], terms: CalibrationTerms, spent: BudgetSpent
+def _report_spent_budget(
+    target: Target, tables: Sequence[ResponseTable], terms: CalibrationTerms, error: BudgetSpent
 ) -> None:
-    if not done:
+    if not tables:
         raise BudgetTooSmall(
             f"the budget of {asked_time(terms.budget_s or 0)} was spent before the first table was "
             "complete.  Every run is stored: the same command with a larger --budget continues",
             code="budget.too_small",
-        ) from spent
+        ) from error
     terms.say(
         Note(
             "budget.spent",
@@ -146,10 +146,10 @@ def _table(
             },
         )
     )
-    timed, asked = probe_target(target, every), probe_space(space, every)
-    options = {"points": listed(every)}
-    key = study_key(timed, asked, STRATEGY, options, terms.seed, terms.guard)
-    with MeasuredStudy(terms.store, key, timed, asked, terms.watch, whole=True) as on:
+    probe, probe_grid = probe_target(target, every), probe_space(space, every)
+    options = {"points": option_text(every)}
+    key = study_key(probe, probe_grid, STRATEGY, options, terms.seed, terms.guard)
+    with MeasuredStudy(terms.store, key, probe, probe_grid, terms.watch, whole=True) as on:
         history = on.evaluator.history
         budget = Budget(history, left_s).from_here()
         machine = PointMeasurement(on.evaluator, budget, STRATEGY, terms.seed)
@@ -157,11 +157,11 @@ def _table(
         running = rounds.run()
         jobs = next(running, None)
         while jobs is not None:
-            found = machine.measure(jobs)
+            ratios = machine.measure(jobs)
             # As of this round: a continued command has to decide as the first one did.
             rounds.scatter.update(default_scatter(machine.round_history))
             try:
-                jobs = running.send(found)
+                jobs = running.send(ratios)
             except StopIteration:
                 jobs = None
         table = response_table(target.ranks, nodes, int(target.facts["cores"]), history, rounds)
@@ -180,13 +180,13 @@ def default_scatter(history: RunHistory) -> dict[Point, float]:
     """The standard deviation of one run's log ratio at each point: that of neighbouring runs of the
     default."""
     runs = [by_point(record) for record in history.default_records()]
-    found = {}
+    scatter = {}
     for point in runs[0] if runs else ():
         logs = [math.log(run[point]) for run in runs if point in run]
         steps = [abs(after - before) for before, after in pairwise(logs)]
         # The median step is robust against the few steps in which the machine changed.
-        found[point] = statistics.median(steps) / 0.954 if steps else LEAST_NOISE
-    return found
+        scatter[point] = statistics.median(steps) / 0.954 if steps else LEAST_NOISE
+    return scatter
 
 
 def response_table(
@@ -204,7 +204,7 @@ def response_table(
     }
     responses = {
         setting: {
-            point: pooled(own, scatter[point], scatter[point] / math.sqrt(2 * NEAREST))
+            point: pool_logs(own, scatter[point], scatter[point] / math.sqrt(2 * NEAREST))
             for point, own in logs.items()
         }
         for setting, logs in rounds.logs.items()

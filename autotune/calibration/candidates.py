@@ -14,7 +14,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.space.parameter import operation_of
 from autotune.targets.target import Target
 
-_NOT_COMPOSED = ("placement", "resource", "arg", "library")
+_OTHER_TARGETS = ("placement", "resource", "arg", "library")
 """Parameters of these kinds change which ranks are partners, or the program: how a program responds
 to them does not follow from the response of its operations."""
 _WAITING = ("mpi_yield_when_idle",)
@@ -23,18 +23,18 @@ _OTHER = "another"
 """A value that is none of a parameter's levels."""
 
 
-def composed(parameter: Parameter) -> bool:
+def is_composable(parameter: Parameter) -> bool:
     """Whether the effect of a parameter follows from that on the operations of a program."""
-    return parameter.target not in _NOT_COMPOSED and parameter.name not in _WAITING
+    return parameter.target not in _OTHER_TARGETS and parameter.name not in _WAITING
 
 
 def level_settings(space: Space) -> list[Setting]:
     """Every level of the parameters that are not about one collective, each with the fewest other
     values that make it act."""
-    wanted = [p for p in space if composed(p) and not operation_of(p.name)]
-    singles = [Setting({p.name: v}) for p in wanted for v in p.choices if v is not None]
-    found = (acting_setting(single, singles, space) for single in singles)
-    return list(dict.fromkeys(setting for setting in found if setting is not None))
+    parameters = [p for p in space if is_composable(p) and not operation_of(p.name)]
+    singles = [Setting({p.name: v}) for p in parameters for v in p.choices if v is not None]
+    settings = (acting_setting(single, singles, space) for single in singles)
+    return list(dict.fromkeys(setting for setting in settings if setting is not None))
 
 
 def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -> Setting | None:
@@ -43,7 +43,7 @@ def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -
     for helper in (DEFAULT, *helpers):
         if any(name in setting for name in helper):
             continue
-        joint = setting.updated(helper)
+        joint = setting.with_values(helper)
         if space.is_canonical(joint) and _acts(joint, space):
             return joint
     return None
@@ -57,7 +57,7 @@ def _acts(setting: Setting, space: Space) -> bool:
         if when is None:
             continue
         unknown = {n: _OTHER for n in when.names if n in space and space.value(n, setting) is None}
-        if space.truth(when, setting.updated(unknown)) is False:
+        if space.truth(when, setting.with_values(unknown)) is False:
             return False
     return True
 
@@ -69,16 +69,16 @@ def algorithm_settings(target: Target, space: Space, operation: str) -> list[Set
     if operation in OPERATIONS:
         try:
             words = dialect(target.library.family)
-            known = table_candidates(words.space(target.library, operation, space.facts))
-            singles = [s for s in known if all(name in space for name in s)] or singles
+            candidates = table_candidates(words.space(target.library, operation, space.facts))
+            singles = [s for s in candidates if all(name in space for name in s)] or singles
         except UsageError:
             pass  # This library has no rules for the collective: single levels are what there is.
     helpers = [s for s in level_settings(space) if len(s) == 1]
-    found = (acting_setting(single, helpers, space) for single in singles)
-    return list(dict.fromkeys(setting for setting in found if setting is not None))
+    settings = (acting_setting(single, helpers, space) for single in singles)
+    return list(dict.fromkeys(setting for setting in settings if setting is not None))
 
 
-def packed(parts: Mapping[str, Sequence[Setting]], space: Space) -> list[dict[str, Setting]]:
+def pack_launches(parts: Mapping[str, Sequence[Setting]], space: Space) -> list[dict[str, Setting]]:
     """The settings of different collectives packed into few launches: operation -> its setting.
 
     Algorithms of different collectives do not touch each other, so one launch measures several.
@@ -96,16 +96,16 @@ def packed(parts: Mapping[str, Sequence[Setting]], space: Space) -> list[dict[st
     return bins
 
 
-def joined(settings: Sequence[Setting]) -> Setting:
+def join_settings(settings: Sequence[Setting]) -> Setting:
     """All the settings as one."""
     whole = DEFAULT
     for setting in settings:
-        whole = whole.updated(setting)
+        whole = whole.with_values(setting)
     return whole
 
 
-def _fits(together: Mapping[str, Setting], setting: Setting, space: Space) -> bool:
-    others = joined(list(together.values()))
+def _fits(pack: Mapping[str, Setting], setting: Setting, space: Space) -> bool:
+    others = join_settings(list(pack.values()))
     if any(others[name] != value for name, value in setting.items() if name in others):
         return False
-    return space.is_valid(others.updated(setting))
+    return space.is_valid(others.with_values(setting))

@@ -47,12 +47,12 @@ def points_of(operations: Iterable[str], sizes: Sequence[int] = SIZES) -> list[P
     ]
 
 
-def listed(points: Iterable[Point]) -> str:
+def option_text(points: Iterable[Point]) -> str:
     """The points as the probe's option takes them."""
-    found: dict[str, list[int]] = {}
+    sizes: dict[str, list[int]] = {}
     for operation, size in sorted(points):
-        found.setdefault(operation, []).append(size)
-    return points_text(found)
+        sizes.setdefault(operation, []).append(size)
+    return points_text(sizes)
 
 
 def probe_target(target: Target, points: Sequence[Point]) -> Target:
@@ -60,7 +60,7 @@ def probe_target(target: Target, points: Sequence[Point]) -> Target:
     base = load_app(MICRO)
     app = base.model_copy(
         update={
-            "command": (*base.command[:-1], _PROBE, f"--{POINTS}", listed(points)),
+            "command": (*base.command[:-1], _PROBE, f"--{POINTS}", option_text(points)),
             "inputs": {},
             "default_input": "",
         }
@@ -70,7 +70,7 @@ def probe_target(target: Target, points: Sequence[Point]) -> Target:
 
 def probe_space(space: Space, points: Sequence[Point]) -> Space:
     """``space`` with the points of a launch as a further parameter; unset means all of them."""
-    parameter = Parameter(POINTS, (listed(points),), "arg")
+    parameter = Parameter(POINTS, (option_text(points),), "arg")
     return dataclasses.replace(space, parameters=(*space.parameters, parameter))
 
 
@@ -88,7 +88,7 @@ class PointMeasurement(RoundMeasurement[Point]):
     plan: ClassVar[SearchPlan] = SearchPlan(trials=None, default_every=8)
 
     def launch_setting(self, setting: Setting, points: Sequence[Point]) -> Setting:
-        return setting.updated({POINTS: listed(points)})
+        return setting.with_values({POINTS: option_text(points)})
 
     def figures(self, record: RunRecord) -> Mapping[Point, float]:
         return by_point(record)

@@ -62,10 +62,10 @@ class ResponseTable:
 
     @cached_property
     def _sizes(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        sizes: dict[str, list[int]] = {}
         for operation, size in sorted(self.default):
-            found.setdefault(operation, []).append(size)
-        return found
+            sizes.setdefault(operation, []).append(size)
+        return sizes
 
     def us(self, operation: str, size: float) -> float | None:
         """Microseconds of a call under the default, between the measured sizes along a straight
@@ -252,7 +252,7 @@ CALIBRATIONS = ArtifactStore("calibrate", "calibration", SCHEMA, _parse)
 """The artifact store of all calibrations."""
 
 
-def pooled(logs: Sequence[float], scatter: float, spread: float) -> Response:
+def pool_logs(logs: Sequence[float], scatter: float, spread: float) -> Response:
     """The response of a setting from the log ratios of its runs.
 
     ``scatter`` is the standard deviation of one run's log ratio, as the default shows it, and
@@ -266,28 +266,30 @@ def pooled(logs: Sequence[float], scatter: float, spread: float) -> Response:
     return Response(statistics.fmean(logs), sd, n)
 
 
-def merged(known: Sequence[Calibration]) -> Calibration:
+def merge_calibrations(calibrations: Sequence[Calibration]) -> Calibration:
     """Calibrations of one cluster at several times as one: of each table the newest, with the
     responses of all.
 
-    What the times differ counts in full, as in :func:`pooled`: a program meets one time.  What was
-    measured at one time only counts as one run.  Raises ValueError for none.
+    What the times differ counts in full, as in :func:`pool_logs`: a program meets one time.  What
+    was measured at one time only counts as one run.  Raises ValueError for none.
     """
-    if not known:
+    if not calibrations:
         raise ValueError("expected one calibration or more")
-    if len(known) == 1:
-        return known[0]
+    if len(calibrations) == 1:
+        return calibrations[0]
     tables = []
-    order = sorted(known, key=lambda one: (one.date, one.id), reverse=True)
+    order = sorted(calibrations, key=lambda one: (one.date, one.id), reverse=True)
     places = dict.fromkeys((t.ranks, t.nodes) for c in order for t in c.tables)
     for place in places:
         own = [t for c in order for t in c.tables if (t.ranks, t.nodes) == place]
         table = own[0]
         responses: dict[Setting, dict[Point, Response]] = {}
         for setting in dict.fromkeys(s for t in own for s in t.responses):
-            there = [t.responses[setting] for t in own if setting in t.responses]
-            points = dict.fromkeys(p for one in there for p in one)
-            responses[setting] = {p: _over([one[p] for one in there if p in one]) for p in points}
+            response_maps = [t.responses[setting] for t in own if setting in t.responses]
+            points = dict.fromkeys(p for one in response_maps for p in one)
+            responses[setting] = {
+                p: _over([one[p] for one in response_maps if p in one]) for p in points
+            }
         tables.append(replace(table, responses=responses))
     return replace(order[0], tables=tuple(tables))
 
@@ -303,7 +305,7 @@ def _over(times: Sequence[Response]) -> Response:
     return Response(mean, max(sd, LEAST_NOISE), sum(one.runs for one in times))
 
 
-def hours_between(known: Sequence[Calibration]) -> float:
+def hours_between(calibrations: Sequence[Calibration]) -> float:
     """Hours between the first and the last of the calibrations."""
-    dates = [datetime.fromisoformat(one.date) for one in known]
+    dates = [datetime.fromisoformat(one.date) for one in calibrations]
     return (max(dates) - min(dates)).total_seconds() / 3600

@@ -12,15 +12,15 @@ import statistics
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autotune.calibration.candidates import joined, packed
+from autotune.calibration.candidates import join_settings, pack_launches
 from autotune.calibration.points import COLLECTIVES, MESSAGES, Point, points_of
 from autotune.collectives.tournament import Rounds, Tournament
 from autotune.space import Setting, Space
 
-Wanted = Mapping[Setting, Sequence[Point]]
-Found = Mapping[Setting, Mapping[Point, float]]
+Launches = Mapping[Setting, Sequence[Point]]
+Ratios = Mapping[Setting, Mapping[Point, float]]
 """T / T_default of each setting at each point; a point that is missing has failed."""
-LevelRounds = Generator[Wanted, Found, None]
+LevelRounds = Generator[Launches, Ratios, None]
 
 FIRST_MESSAGES = (8, 1024, 16384, 65536, 262144, 1048576)
 FIRST_COLLECTIVES = (8, 4096, 65536)
@@ -63,34 +63,36 @@ def level_rounds(
     rounds.
     """
     coarse = coarse_points()
-    seen: dict[Setting, dict[Point, float]] = {s: {} for s in settings}
+    ratios_by_setting: dict[Setting, dict[Point, float]] = {s: {} for s in settings}
 
-    def keep(found: Found) -> None:
-        for setting, ratios in found.items():
-            seen.setdefault(setting, {}).update(ratios)
+    def keep(fresh_ratios: Ratios) -> None:
+        for setting, ratios in fresh_ratios.items():
+            ratios_by_setting.setdefault(setting, {}).update(ratios)
 
     if not settings:
         return
     keep((yield dict.fromkeys(settings, coarse)))
-    wanted = promising(seen, scatter)
+    repeats = promising(ratios_by_setting, scatter)
     for _ in range(REPEATS):
-        if wanted:
-            keep((yield wanted))
-    joint = joint_settings({s: seen[s] for s in wanted}, space)
+        if repeats:
+            keep((yield repeats))
+    joint = joint_settings({s: ratios_by_setting[s] for s in repeats}, space)
     for _ in range(REPEATS):
         if joint:
             yield joint
 
 
-def promising(seen: Found, scatter: Mapping[Point, float]) -> dict[Setting, list[Point]]:
+def promising(
+    ratios_by_setting: Ratios, scatter: Mapping[Point, float]
+) -> dict[Setting, list[Point]]:
     """The levels that are among the fastest at some point, by more than the noise, with all points
     of the operations of which that is true."""
     names: dict[Setting, set[str]] = {}
-    for point in dict.fromkeys(p for ratios in seen.values() for p in ratios):
+    for point in dict.fromkeys(p for ratios in ratios_by_setting.values() for p in ratios):
         bar = math.exp(-max(GAIN, CLEAR * scatter.get(point, 0.0)))
         order = sorted(
             (ratios[point], setting.key, setting)
-            for setting, ratios in seen.items()
+            for setting, ratios in ratios_by_setting.items()
             if ratios.get(point, 1.0) < bar
         )
         for _, _, setting in order[:FASTEST]:
@@ -99,28 +101,30 @@ def promising(seen: Found, scatter: Mapping[Point, float]) -> dict[Setting, list
     return {s: points_of(name for name in every if name in own) for s, own in names.items()}
 
 
-def joint_settings(seen: Found, space: Space) -> dict[Setting, list[Point]]:
+def joint_settings(ratios_by_setting: Ratios, space: Space) -> dict[Setting, list[Point]]:
     """For each point the fastest levels of different parameters as one setting, with the points of
     the operations for which it is wanted; those that are wanted at most points."""
-    wanted: dict[Setting, list[Point]] = {}
-    for point in dict.fromkeys(p for ratios in seen.values() for p in ratios):
+    points_by_setting: dict[Setting, list[Point]] = {}
+    for point in dict.fromkeys(p for ratios in ratios_by_setting.values() for p in ratios):
         order = sorted(
             (ratios[point], setting.key, setting)
-            for setting, ratios in seen.items()
+            for setting, ratios in ratios_by_setting.items()
             if ratios.get(point, 1.0) < _FASTER
         )
-        chosen: list[Setting] = []
+        levels: list[Setting] = []
         for _, _, setting in order:
-            together = joined(chosen)
-            if any(name in together for name in setting) or len(chosen) == JOINT:
+            union = join_settings(levels)
+            if any(name in union for name in setting) or len(levels) == JOINT:
                 continue
-            whole = together.updated(setting)
+            whole = union.with_values(setting)
             if space.is_canonical(whole):
-                chosen.append(setting)
-        for size in range(2, len(chosen) + 1):
-            wanted.setdefault(joined(chosen[:size]), []).append(point)
-    most = sorted(wanted, key=lambda setting: (-len(wanted[setting]), setting.key))[:MOST_JOINT]
-    return {s: points_of(dict.fromkeys(p.operation for p in wanted[s])) for s in most}
+                levels.append(setting)
+        for size in range(2, len(levels) + 1):
+            points_by_setting.setdefault(join_settings(levels[:size]), []).append(point)
+    most = sorted(
+        points_by_setting, key=lambda setting: (-len(points_by_setting[setting]), setting.key)
+    )[:MOST_JOINT]
+    return {s: points_of(dict.fromkeys(p.operation for p in points_by_setting[s])) for s in most}
 
 
 @dataclass
@@ -140,7 +144,7 @@ class CalibrationRounds:
         """For each operation the setting with the largest gains, and the best one that shares no
         value with it: where the first is uncertain, another way may be not.  At most
         :data:`MOST_WINNERS`, with all points of the operations that they make faster."""
-        chosen: dict[Setting, float] = {}
+        gain_of: dict[Setting, float] = {}
         for operation in (*MESSAGES, *COLLECTIVES):
             gains = {s: self._gain(s, operation) for s in self.logs}
             order = sorted((-gain, s.key, s) for s, gain in gains.items() if gain)
@@ -149,8 +153,8 @@ class CalibrationRounds:
             best = order[0][2]
             other = next((s for _, _, s in order if not set(best.items()) & set(s.items())), best)
             for setting in (best, other):
-                chosen[setting] = max(chosen.get(setting, 0.0), gains[setting])
-        most = sorted(chosen, key=lambda setting: (-chosen[setting], setting.key))[:MOST_WINNERS]
+                gain_of[setting] = max(gain_of.get(setting, 0.0), gains[setting])
+        most = sorted(gain_of, key=lambda setting: (-gain_of[setting], setting.key))[:MOST_WINNERS]
         every = (*MESSAGES, *COLLECTIVES)
         return {s: points_of(name for name in every if self._gain(s, name)) for s in most}
 
@@ -167,27 +171,29 @@ class CalibrationRounds:
     @property
     def grid(self) -> int:
         whole = points_of((*MESSAGES, *COLLECTIVES))
-        own = sum(len(points_of((name,))) * len(found) for name, found in self.algorithms.items())
+        own = sum(
+            len(points_of((name,))) * len(settings) for name, settings in self.algorithms.items()
+        )
         return 3 * (len(self.levels) * len(whole) + own)
 
-    def run(self) -> Generator[Wanted, Found, None]:
+    def run(self) -> Generator[Launches, Ratios, None]:
         """Yield the launches of one round after the other, and be sent their ratios."""
         levels = level_rounds(self.levels, self.space, self.scatter)
-        wanted = next(levels, None)
+        level_launches = next(levels, None)
         tournaments = {
-            name: Tournament(found, sizes_of(name), _never).rounds()
-            for name, found in self.algorithms.items()
-            if found
+            name: Tournament(settings, sizes_of(name), _never).rounds()
+            for name, settings in self.algorithms.items()
+            if settings
         }
         jobs = {name: next(rounds) for name, rounds in tournaments.items()}
-        while wanted or jobs:
-            found = yield from self._round(wanted or {}, jobs)
-            if wanted:
-                wanted = _next(levels, {s: found[s] for s in wanted})
+        while level_launches or jobs:
+            round_ratios = yield from self._round(level_launches or {}, jobs)
+            if level_launches:
+                level_launches = _next(levels, {s: round_ratios[s] for s in level_launches})
             jobs = {
                 name: following
                 for name in jobs
-                if (following := _next_sizes(tournaments[name], name, jobs[name], found))
+                if (following := _next_sizes(tournaments[name], name, jobs[name], round_ratios))
             }
 
         winners = self.winners()
@@ -196,43 +202,45 @@ class CalibrationRounds:
             self._keep({s: ratios.get(s, {}) for s in winners})
 
     def _round(
-        self, wanted: Wanted, jobs: Mapping[str, Mapping[Setting, Sequence[int]]]
-    ) -> Generator[Wanted, Found, dict[Setting, dict[Point, float]]]:
+        self, level_launches: Launches, jobs: Mapping[str, Mapping[Setting, Sequence[int]]]
+    ) -> Generator[Launches, Ratios, dict[Setting, dict[Point, float]]]:
         """One round; returns the ratios of each level and of each algorithm by itself."""
-        launches: dict[Setting, list[Point]] = {s: list(points) for s, points in wanted.items()}
-        packs = packed({name: list(own) for name, own in jobs.items()}, self.space)
+        launches: dict[Setting, list[Point]] = {
+            s: list(points) for s, points in level_launches.items()
+        }
+        packs = pack_launches({name: list(own) for name, own in jobs.items()}, self.space)
         parts: dict[Setting, list[tuple[Setting, list[Point]]]] = {
             s: [(s, points)] for s, points in launches.items()
         }
         for pack in packs:
             own = [(s, [Point(name, size) for size in jobs[name][s]]) for name, s in pack.items()]
-            whole = joined(list(pack.values()))
+            whole = join_settings(list(pack.values()))
             launches.setdefault(whole, []).extend(p for _, points in own for p in points)
             parts.setdefault(whole, []).extend(own)
         ratios = yield launches
-        found: dict[Setting, dict[Point, float]] = {s: {} for s in wanted}
-        apart: dict[Setting, list[Point]] = {}
+        part_ratios: dict[Setting, dict[Point, float]] = {s: {} for s in level_launches}
+        single_launches: dict[Setting, list[Point]] = {}
         for whole, own in parts.items():
             for setting, points in own:
-                there = {p: ratios[whole][p] for p in points if p in ratios.get(whole, {})}
-                found.setdefault(setting, {}).update(there)
-                if not there and len(own) > 1:
-                    apart[setting] = points
-        if apart:
+                own_ratios = {p: ratios[whole][p] for p in points if p in ratios.get(whole, {})}
+                part_ratios.setdefault(setting, {}).update(own_ratios)
+                if not own_ratios and len(own) > 1:
+                    single_launches[setting] = points
+        if single_launches:
             # One of a pack failed: each by itself shows which.
-            again = yield apart
-            for setting in apart:
-                found[setting].update(again.get(setting, {}))
-        self._keep(found)
-        return found
+            repeats = yield single_launches
+            for setting in single_launches:
+                part_ratios[setting].update(repeats.get(setting, {}))
+        self._keep(part_ratios)
+        return part_ratios
 
-    def _keep(self, found: Mapping[Setting, Mapping[Point, float]]) -> None:
-        for setting, ratios in found.items():
+    def _keep(self, ratios_by_setting: Mapping[Setting, Mapping[Point, float]]) -> None:
+        for setting, ratios in ratios_by_setting.items():
             for point, ratio in ratios.items():
                 if ratio > 0 and math.isfinite(ratio):
                     self.points += 1
-                    known = self.logs.setdefault(setting, {}).setdefault(point, [])
-                    known.append(math.log(ratio))
+                    logs = self.logs.setdefault(setting, {}).setdefault(point, [])
+                    logs.append(math.log(ratio))
 
 
 def sizes_of(operation: str) -> list[int]:
@@ -244,9 +252,9 @@ def _never(jobs: object) -> dict[Setting, dict[int, float]]:
     raise AssertionError("the rounds are sent their ratios")
 
 
-def _next(rounds: LevelRounds, found: Found) -> Wanted | None:
+def _next(rounds: LevelRounds, ratios: Ratios) -> Launches | None:
     try:
-        return rounds.send(found)
+        return rounds.send(ratios)
     except StopIteration:
         return None
 
@@ -255,10 +263,10 @@ def _next_sizes(
     rounds: Rounds,
     operation: str,
     jobs: Mapping[Setting, Sequence[int]],
-    found: Mapping[Setting, Mapping[Point, float]],
+    ratios: Mapping[Setting, Mapping[Point, float]],
 ) -> Mapping[Setting, Sequence[int]] | None:
     own = {
-        setting: {p.size: ratio for p, ratio in found[setting].items() if p.operation == operation}
+        setting: {p.size: ratio for p, ratio in ratios[setting].items() if p.operation == operation}
         for setting in jobs
     }
     try:

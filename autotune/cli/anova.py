@@ -96,7 +96,7 @@ def _print(found: Analysis) -> None:
         out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
     named: dict[str, list[str]] = {}
     for factor in ordered[len(rows) :]:
-        judged = sum(level.judged for level in factor.levels) > 1
+        judged = sum(level.has_mean for level in factor.levels) > 1
         words = (
             f"no sign of an effect (p of {SIGN:g} or more)"
             if judged

@@ -27,7 +27,7 @@ from autotune.document import Document, LibraryName
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.names import config_name
-from autotune.targets.jobs import divided
+from autotune.targets.jobs import divide_cores
 from autotune.targets.startup import startup
 from autotune.terminal.render import console, hanging, table, write_json
 from autotune.wording import count, seconds
@@ -336,7 +336,7 @@ def split(
     Started as usual, each of them would bind its ranks from the first core on.
     """
     library = find_library(mpi)
-    shares = divided(jobs, library)
+    shares = divide_cores(jobs, library)
     used = frozenset().union(*(share.cpus for share in shares))
     left = available_cpus() - used
     if json_out:

@@ -98,7 +98,7 @@ def _print_table(result: CollectiveResult, part: TablePart) -> None:
             result.algorithm(part, row.size),
             percent(row.gain),
             interval((row.lo, row.hi)),
-            verdict_words(row.verdict, guarded=result.guarded),
+            verdict_words(row.verdict, has_guard=result.guarded),
         ]
         for row in part.evidence
     ]

@@ -120,8 +120,8 @@ def describe(
         markup=False,
     )
     _print(words)
-    if card.unguarded:
-        out.print(note_line(card.unguarded.code, card.unguarded.words), markup=False)
+    if card.guard_note:
+        out.print(note_line(card.guard_note.code, card.guard_note.words), markup=False)
 
 
 def _print(words: Description) -> None:

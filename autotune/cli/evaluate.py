@@ -36,7 +36,7 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
     from autotune.prediction.evaluation import METHODS, REPORT, class_wide
-    from autotune.prediction.program_effects import COMPOSED
+    from autotune.prediction.program_effects import COMPOSITION
 
     sources = [*request.datasets, *request.sources]
     leave_out, models = request.leave_out, request.models
@@ -76,9 +76,9 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
     watch = _Counting(json_out == "-")
     calibrated = any(e.calibration is not None for e in data.examples)
     kinds = tuple(models or (METHODS if calibrated else KINDS))
-    if COMPOSED in kinds and not calibrated:
+    if COMPOSITION in kinds and not calibrated:
         raise UsageError(
-            f"--model {COMPOSED}: no dataset has a calibration.json; expected one with the file "
+            f"--model {COMPOSITION}: no dataset has a calibration.json; expected one with the file "
             "that autotune calibrate wrote",
             code="training.no_calibration",
         )
@@ -125,7 +125,7 @@ def _print(found: Evaluation) -> None:
             str(r.slower),
             f"{r.harm:.1f}" if r.harm else "-",
             str(r.false),
-            "/".join(map(str, r.covered)) if r.covered[1] else "-",
+            "/".join(map(str, r.interval_hits)) if r.interval_hits[1] else "-",
         ]
         for r in found.rows
     ]

@@ -17,8 +17,8 @@ from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import remaining, seconds
 
 if TYPE_CHECKING:
-    from autotune.datasets.campaign import Told
-    from autotune.datasets.plan import ExplorationPlan, Prepared
+    from autotune.datasets.campaign import CampaignEvent
+    from autotune.datasets.plan import ExplorationPlan, PreparedCell
 
 
 class PlannedCell(Document):
@@ -54,7 +54,7 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
 
     refuse_nested_launch()
     known = load_plan(request.plan)
-    wanted = known.chosen(
+    wanted = known.select_cells(
         [key.strip() for key in request.cells.split(",")] if request.cells else []
     )
     prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, request.target.mpi))
@@ -105,7 +105,7 @@ def _continuation(why: str) -> None:
     )
 
 
-def _show(plan: ExplorationPlan, prepared: list[Prepared], json_out: str | None) -> None:
+def _show(plan: ExplorationPlan, prepared: list[PreparedCell], json_out: str | None) -> None:
     if json_out:
         cells = [
             PlannedCell(
@@ -148,8 +148,8 @@ class ExploreProgress(LiveLine):
         self._runs = 0
         self._since = time.monotonic()
 
-    def __call__(self, event: Told) -> None:
-        from autotune.datasets.campaign import BlockEnded
+    def __call__(self, event: CampaignEvent) -> None:
+        from autotune.datasets.campaign import BlockEnd
         from autotune.notes import Note
         from autotune.study.events import PhaseStarted, RunEnded, Waiting
 
@@ -162,7 +162,7 @@ class ExploreProgress(LiveLine):
             self._line(event.words)
         elif isinstance(event, RunEnded):
             self._runs += 1
-        elif isinstance(event, BlockEnded):
+        elif isinstance(event, BlockEnd):
             self.left_s, self._since = event.left_s, time.monotonic()
             bad = f", {event.bad} of them failed or were rejected" if event.bad else ""
             self._line(f"{event.cell}: block {event.block + 1} stored, {event.runs} runs{bad}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from autotune.errors import UsageError
-from autotune.terminal.command_line import values_given
+from autotune.terminal.command_line import option_values
 from autotune.wording import whole_number
 
 
@@ -32,7 +32,7 @@ def refuse_several_libraries(command: str) -> None:
 
     Without this, the last name would count and the others would be ignored.
     """
-    named = values_given("--mpi")
+    named = option_values("--mpi")
     if len(named) > 1 and command not in SEVERAL_LIBRARIES:
         raise UsageError(
             f"--mpi was given {len(named)} times ({', '.join(named)}), and autotune {command} "

@@ -90,7 +90,7 @@ def _say(words: str) -> None:
 
 def _print(record: RunRecord, guard: bool) -> None:
     from autotune.targets.metric import failure_lines
-    from autotune.terminal.transports import carried_by, is_carrier, print_carried
+    from autotune.terminal.transports import carried_by, is_carrier, print_transports
 
     out = console()
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
@@ -120,7 +120,7 @@ def _print(record: RunRecord, guard: bool) -> None:
     ]
     if rows:
         out.print(table("", ["parameter", "requested", "in force", "state"], rows))
-    print_carried({"this run": carried_by(record.read_back)})
+    print_transports({"this run": carried_by(record.read_back)})
     if record.inherited:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
         out.print(f"inherited settings in force: {names}", markup=False)

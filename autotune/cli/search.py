@@ -11,7 +11,7 @@ from autotune.cli.options import JsonOut, Quiet, StoreUrl, opt
 from autotune.cli.requests import takes_request
 from autotune.files import check_writable
 from autotune.study.request import Crew, SearchRequest
-from autotune.terminal.command_line import command_line, given, this_command
+from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.render import console, error_console, to_stderr, write_json
 from runner.files.paths import is_file
 
@@ -170,6 +170,6 @@ def _interrupted(result: Result, json_out: str | None) -> None:
         f"\nInterrupted. Every finished run is stored ({result.search_runs} search "
         f"runs, {result.confirmation_runs} confirmation runs). Continue with:\n  "
         f"{this_command()}\nSee what was measured:\n  "
-        f"{command_line('show', result.study, *given(['--store']))}",
+        f"{command_line('show', result.study, *option_words(['--store']))}",
         markup=False,
     )

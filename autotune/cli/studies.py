@@ -34,7 +34,7 @@ from autotune.targets.executables import (
 from autotune.targets.rows import ExecutableRows
 from autotune.terminal.outcome import print_comparison, print_noise, print_result
 from autotune.terminal.render import console, table, write_json
-from autotune.terminal.transports import Carried, carried_by, print_carried
+from autotune.terminal.transports import Carriers, carried_by, print_transports
 from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
 
 ROOM = 54
@@ -217,7 +217,7 @@ def show(
     if not whole and any(row[0].endswith(" more") for row in rows):
         title += "; --whole lists them in full"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
-    print_carried({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
+    print_transports({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
     _print_executables(files, changes)
     words = ", ".join(f"{count} {state}" for state, count in states.items())
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
@@ -242,12 +242,12 @@ def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
     return list(dict.fromkeys([*first, *keys]))[:2]
 
 
-def _carried(store: Store, study: StudyRecord, key: str) -> Carried:
+def _carried(store: Store, study: StudyRecord, key: str) -> Carriers:
     """What carried the messages in the valid runs of a setting, the last one first.
 
     Some is seen only in the warm-up (windows).
     """
-    found: Carried = {}
+    found: Carriers = {}
     for run in store.runs(study.id, setting_key=key, states=("ok",)):
         found |= carried_by(run.record.read_back)
     return found

@@ -50,10 +50,10 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
     from autotune.api.datasets import dataset_of_traced
     from autotune.prediction import default_place, model_of, training_set
     from autotune.prediction import train as fit
-    from autotune.prediction.program_effects import COMPOSED, own_place
+    from autotune.prediction.program_effects import COMPOSITION, own_place
     from autotune.terminal.progress import ProgressState
 
-    composed = request.model == COMPOSED and request.preset is None
+    composed = request.model == COMPOSITION and request.preset is None
     kinds = () if composed else _kinds(request.model, request.preset)
     out = None if request.out is None else Path(request.out)
     features = [Path(file) for file in request.features]
@@ -120,12 +120,12 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
     import dataclasses
     import json
 
-    from autotune.prediction.program_effects import COMPOSED, ProgramEffects
+    from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
 
     known = [one for one in data.examples if one.calibration is not None]
     if not known:
         raise UsageError(
-            f"--model {COMPOSED}: no dataset has a calibration.json; expected one with the file "
+            f"--model {COMPOSITION}: no dataset has a calibration.json; expected one with the file "
             "that autotune calibrate wrote",
             code="training.no_calibration",
         )
@@ -142,7 +142,7 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
     if json_out:
         trained = TrainedModel(
             model=str(place),
-            kind=COMPOSED,
+            kind=COMPOSITION,
             options={"situations": found.to_json()["situations"]},
             cost={},
             cells=len(known),
@@ -170,7 +170,7 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
     ]
     columns = ["nodes", "ranks than cores", ">programs", ">slope", ">between", ">waiting", ">floor"]
     out.print(table("", columns, rows))
-    out.print(f"{COMPOSED} written to {place}", markup=False, soft_wrap=True)
+    out.print(f"{COMPOSITION} written to {place}", markup=False, soft_wrap=True)
 
 
 def _options(options: object) -> str:

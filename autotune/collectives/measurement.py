@@ -175,7 +175,7 @@ class SizeMeasurement(RoundMeasurement[int]):
     """The rounds of a tournament of one operation; a point is a message size in bytes."""
 
     def launch_setting(self, setting: Setting, points: Sequence[int]) -> Setting:
-        return setting.updated({SIZES: _size_list(points)})
+        return setting.with_values({SIZES: _size_list(points)})
 
     def figures(self, record: RunRecord) -> Mapping[int, float]:
         return by_size(record)

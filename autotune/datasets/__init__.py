@@ -12,23 +12,23 @@ from autotune.lazy import lazy_names
 if TYPE_CHECKING:
     from autotune.datasets.card import Card, Cell, RecordedMachine
     from autotune.datasets.dataset import Dataset, create_dataset, load, ratios, write_card
-    from autotune.datasets.recorded_space import narrowed
-    from autotune.datasets.replay import BestRecorded, Landscape
+    from autotune.datasets.recorded_space import narrow_space
+    from autotune.datasets.replay import Landscape, ReplayOptimum
     from autotune.datasets.shards import RunRow, read_shard, write_shard
-    from autotune.datasets.significance import Recorded
+    from autotune.datasets.significance import RecordedRun
 
 __all__ = [
-    "BestRecorded",
     "Card",
     "Cell",
     "Dataset",
     "Landscape",
-    "Recorded",
     "RecordedMachine",
+    "RecordedRun",
+    "ReplayOptimum",
     "RunRow",
     "create_dataset",
     "load",
-    "narrowed",
+    "narrow_space",
     "ratios",
     "read_shard",
     "write_card",
@@ -38,17 +38,17 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "BestRecorded": "autotune.datasets.replay",
+        "ReplayOptimum": "autotune.datasets.replay",
         "Card": "autotune.datasets.card",
         "Cell": "autotune.datasets.card",
         "Dataset": "autotune.datasets.dataset",
         "Landscape": "autotune.datasets.replay",
-        "Recorded": "autotune.datasets.significance",
+        "RecordedRun": "autotune.datasets.significance",
         "RecordedMachine": "autotune.datasets.card",
         "RunRow": "autotune.datasets.shards",
         "create_dataset": "autotune.datasets.dataset",
         "load": "autotune.datasets.dataset",
-        "narrowed": "autotune.datasets.recorded_space",
+        "narrow_space": "autotune.datasets.recorded_space",
         "ratios": "autotune.datasets.dataset",
         "read_shard": "autotune.datasets.shards",
         "write_card": "autotune.datasets.dataset",

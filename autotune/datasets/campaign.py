@@ -22,7 +22,7 @@ from autotune.datasets.dataset import Dataset, load, representatives, write_card
 from autotune.datasets.plan import (
     DEFAULTS_FIRST,
     ExplorationPlan,
-    Prepared,
+    PreparedCell,
     Size,
     of_block,
     protocol,
@@ -53,7 +53,7 @@ class Campaign:
     def __init__(
         self,
         plan: ExplorationPlan,
-        prepared: Sequence[Prepared],
+        cells: Sequence[PreparedCell],
         dataset: Dataset,
         store: Store,
         watch: Watch,
@@ -61,64 +61,64 @@ class Campaign:
         budget_s: float | None = None,
     ) -> None:
         self.plan = plan
-        self.prepared = prepared
+        self.cells = cells
         self.dataset = dataset
         self.store = store
         self.watch = watch
         self.guard = guard
         self.clock = TurnBudget(budget_s)
 
-    def missing(self, prepared: Prepared) -> list[int]:
+    def missing(self, cell: PreparedCell) -> list[int]:
         """Numbers of the cell's blocks without a shard."""
-        folder, key = self.dataset.folder, prepared.plan.key
+        folder, key = self.dataset.folder, cell.plan.key
         blocks = range(self.dataset.cell(key).blocks)
         return [b for b in blocks if not exists(shard_path(folder, key, b))]
 
     def left_s(self) -> float:
         """Expected seconds for the missing blocks, at the pace so far."""
-        blocks = [_per_block(p) * len(self.missing(p)) for p in self.prepared]
+        blocks = [_per_block(cell) * len(self.missing(cell)) for cell in self.cells]
         return sum(blocks) * self.clock.pace
 
     def run(self) -> bool:
-        for prepared in self.prepared:
-            if not self.missing(prepared):
+        for cell in self.cells:
+            if not self.missing(cell):
                 continue
-            if not self.clock.allows(_per_block(prepared)):
+            if not self.clock.allows(_per_block(cell)):
                 return False
             try:
-                self._cell(prepared)
+                self._cell(cell)
             except OutOfTime:
                 return False
         return True
 
-    def _cell(self, prepared: Prepared) -> None:
-        target, space = prepared.target, prepared.space
-        options = {"plan": self.plan.name, "cell": prepared.plan.key}
+    def _cell(self, cell: PreparedCell) -> None:
+        target, space = cell.target, cell.space
+        options = {"plan": self.plan.name, "cell": cell.plan.key}
         seed = self.plan.seed
         key = study_key(target, space, EXPLORE, options, seed, self.guard)
         with MeasuredStudy(self.store, key, target, space, self.watch) as on:
             evaluator = PausingEvaluator(on.evaluator, on.evaluator.quiet, self.watch, self.clock)
             evaluator.run(DEFAULT, WARMUP, 0)
-            self._require_program(prepared, self._programs(on.study.id))
-            for block in self.missing(prepared):
-                if not self.clock.allows(_per_block(prepared)):
+            self._require_program(cell, self._programs(on.study.id))
+            for block in self.missing(cell):
+                if not self.clock.allows(_per_block(cell)):
                     raise OutOfTime
-                self._block(prepared, block, evaluator, on.study.id)
+                self._block(cell, block, evaluator, on.study.id)
 
     def _programs(self, study_id: int) -> set[str]:
         """Digests of the executables of a study's runs."""
         files = stored_executables(self.store, study_id)
         return {file.sha256 for file in files if file.kind == PROGRAM}
 
-    def _begun(self, prepared: Prepared) -> bool:
+    def _has_shards(self, cell: PreparedCell) -> bool:
         """Whether some of the cell's blocks are measured."""
-        return len(self.missing(prepared)) < self.dataset.cell(prepared.plan.key).blocks
+        return len(self.missing(cell)) < self.dataset.cell(cell.plan.key).blocks
 
-    def _require_program(self, prepared: Prepared, now: set[str]) -> None:
+    def _require_program(self, preparation: PreparedCell, now: set[str]) -> None:
         """Raise UsageError if the cell's measured blocks are of another program."""
-        key = prepared.plan.key
+        key = preparation.plan.key
         before = set(self.dataset.cell(key).programs)
-        if self._begun(prepared) and before and not now <= before:
+        if self._has_shards(preparation) and before and not now <= before:
             raise UsageError(
                 f"the program of {key} has changed since its first blocks were measured, and runs "
                 f"of two programs are not mixed in one dataset ({self.dataset.folder}).\nRestore "
@@ -127,41 +127,41 @@ class Campaign:
             )
 
     def _block(
-        self, prepared: Prepared, number: int, evaluator: PausingEvaluator, study: int
+        self, preparation: PreparedCell, number: int, evaluator: PausingEvaluator, study: int
     ) -> None:
-        began, rejected = time.monotonic(), evaluator.evaluator.history.rejected
-        known = not self._begun(prepared) or self.dataset.cell(prepared.plan.key).programs
-        key = prepared.plan.key
+        began, rejections = time.monotonic(), evaluator.evaluator.history.rejected
+        has_programs = (
+            not self._has_shards(preparation) or self.dataset.cell(preparation.plan.key).programs
+        )
+        key = preparation.plan.key
         cell = self.dataset.cell(key)
         self.watch(PhaseStarted(EXPLORE, f"{key}: block {number + 1} of {cell.blocks}"))
         block = CampaignBlock(
-            self.plan, prepared.space, cell, number, self.dataset.settings(key), evaluator
+            self.plan, preparation.space, cell, number, self.dataset.settings(key), evaluator
         )
         indices = range(len(block.settings))
         # The cut is that of the cell's first session, whatever the plan's estimate is now.
-        passes = self.plan.passes(prepared.plan)
+        passes = self.plan.passes(preparation.plan)
         cut = Size(cell.blocks // passes, passes)
         block.run(of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)))
-        rows = self._rows(prepared, block)
-        spent = time.monotonic() - began
-        self.clock.done(_per_block(prepared), spent)
+        rows = self._rows(preparation, block)
+        spent_s = time.monotonic() - began
+        self.clock.count_block(_per_block(preparation), spent_s)
         write_shard(self.dataset.folder, rows)
-        rejected = evaluator.evaluator.history.rejected - rejected
-        programs = self._programs(study) if known else set()
-        self._update(cell, number, block.idle, rejected, spent, programs)
+        rejections = evaluator.evaluator.history.rejected - rejections
+        programs = self._programs(study) if has_programs else set()
+        self._update(cell, number, block.idle, rejections, spent_s, programs)
         bad = sum(row.state != "ok" for row in rows)
-        self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
+        self.watch(BlockEnd(key, number, cell.blocks, len(rows), bad, self.left_s()))
 
-    def _rows(self, prepared: Prepared, block: CampaignBlock) -> list[RunRow]:
+    def _rows(self, cell: PreparedCell, block: CampaignBlock) -> list[RunRow]:
         card, commit = self.dataset.card, commit_of()
         return [
-            row_of(
-                prepared.plan.key, block.number, *run, card.machine.fingerprint, card.mpi, commit
-            )
+            row_of(cell.plan.key, block.number, *run, card.machine.fingerprint, card.mpi, commit)
             for run in block.runs
         ]
 
-    def _unguarded(self, cell: Cell, number: int) -> set[int]:
+    def _blocks_without_guard(self, cell: Cell, number: int) -> set[int]:
         """The cell's blocks without the guard, after this one was measured."""
         before = set(cell.unguarded)
         return before - {number} if self.guard else before | {number}
@@ -171,26 +171,26 @@ class Campaign:
         cell: Cell,
         number: int,
         idle: InactiveParameters,
-        rejected: int,
-        spent: float,
+        rejections: int,
+        spent_s: float,
         programs: set[str],
     ) -> None:
         """Write on the card what the block showed: inactive parameters, rejected runs, blocks
         without the guard, the executables, and the time."""
         card = self.dataset.card
-        changed = cell.model_copy(
+        update = cell.model_copy(
             update={
                 "inactive_under": idle.under or None,
-                "rejected": cell.rejected + rejected,
-                "unguarded": tuple(sorted(self._unguarded(cell, number))),
+                "rejected": cell.rejected + rejections,
+                "unguarded": tuple(sorted(self._blocks_without_guard(cell, number))),
                 "programs": tuple(sorted({*cell.programs, *programs})),
             }
         )
-        cells = tuple(changed if c.key == cell.key else c for c in card.cells)
+        cells = tuple(update if c.key == cell.key else c for c in card.cells)
         fresh: Card = card.model_copy(
             update={
                 "cells": cells,
-                "measured_s": round(card.measured_s + spent, 1),
+                "measured_s": round(card.measured_s + spent_s, 1),
                 "protocol": protocol(self.plan, any(c.unguarded for c in cells)),
             }
         )
@@ -198,14 +198,14 @@ class Campaign:
         self.dataset = load(self.dataset.folder)
 
 
-def _per_block(prepared: Prepared) -> float:
-    return prepared.planned_s / prepared.cut.blocks
+def _per_block(cell: PreparedCell) -> float:
+    return cell.planned_s / cell.cut.blocks
 
 
 def commit_of() -> str:
     """The commit of this source tree; empty if it is not under version control."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"],
             capture_output=True,
             encoding="utf-8",
@@ -215,7 +215,7 @@ def commit_of() -> str:
         )
     except OSError:
         return ""
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 EXPLORE = "explore"
@@ -226,7 +226,7 @@ SLACK_S = 0.5
 
 
 @dataclass(frozen=True)
-class BlockEnded:
+class BlockEnd:
     """An event: a shard was written.  ``bad``: runs in it that are not ok.  ``left_s``: expected
     seconds for the missing blocks, at the pace so far."""
 
@@ -238,8 +238,8 @@ class BlockEnded:
     left_s: float
 
 
-Told = Event | BlockEnded
-Watch = Callable[[Told], None]
+CampaignEvent = Event | BlockEnd
+Watch = Callable[[CampaignEvent], None]
 
 
 class OutOfTime(Exception):
@@ -256,14 +256,14 @@ class TurnBudget:
     spent_s: float = 0.0
 
     def allows(self, planned_s: float) -> bool:
-        gone = time.monotonic() - self.began
-        return self.budget_s is None or gone + planned_s * self.pace <= self.budget_s
+        elapsed_s = time.monotonic() - self.began
+        return self.budget_s is None or elapsed_s + planned_s * self.pace <= self.budget_s
 
     @property
     def pace(self) -> float:
         return self.spent_s / self.planned_s if self.planned_s else 1.0
 
-    def done(self, planned_s: float, spent_s: float) -> None:
+    def count_block(self, planned_s: float, spent_s: float) -> None:
         self.planned_s += planned_s
         self.spent_s += spent_s
 
@@ -315,19 +315,19 @@ class CampaignBlock:
 
         Raises WorkError if the default does not run.
         """
-        known = representatives(self.settings, self.idle)
+        firsts = representatives(self.settings, self.idle)
         for _ in range(DEFAULTS_FIRST):
             self._default()
         since = 0
         for index in order:
-            if known[index] != index:
+            if firsts[index] != index:
                 continue
             if since >= self.plan.default_every:
                 self._default()
                 since = 0
             since += 1
             if self._setting(index):
-                known = representatives(self.settings, self.idle)
+                firsts = representatives(self.settings, self.idle)
         self._default()
 
     def _default(self) -> None:

@@ -163,10 +163,10 @@ class Cell(CardModel):
 
     def idle(self, space: Space) -> InactiveParameters:
         """The parameters known to be inactive in this cell, for that space."""
-        known = InactiveParameters(space)
+        parameters = InactiveParameters(space)
         for conditions, names in (self.inactive_under or {}).items():
-            known.learn(names, Setting.parse(conditions))
-        return known
+            parameters.learn(names, Setting.parse(conditions))
+        return parameters
 
 
 class Card(CardModel):
@@ -193,9 +193,9 @@ class Card(CardModel):
     @model_validator(mode="after")
     def _cells_differ(self) -> Card:
         keys = [cell.key for cell in self.cells]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        if twice:
-            raise ValueError(f"two cells have the key {', '.join(twice)}")
+        duplicates = sorted({key for key in keys if keys.count(key) > 1})
+        if duplicates:
+            raise ValueError(f"two cells have the key {', '.join(duplicates)}")
         return self
 
     def text(self) -> str:
@@ -207,7 +207,7 @@ class Card(CardModel):
         return to_toml(data)
 
     @property
-    def unguarded(self) -> Note | None:
+    def guard_note(self) -> Note | None:
         """Which cells were measured without the guard; None if there are none."""
         cells = [
             f"{cell.key} ({len(cell.unguarded)} of {count(cell.blocks, 'block')})"

@@ -39,37 +39,37 @@ def is_shipped(folder: Path) -> bool:
 
 def list_datasets() -> list[Path]:
     """Every dataset, by name; of several with one name, the one that :func:`folder_of` takes."""
-    found: dict[str, Path] = {}
+    folders_by_name: dict[str, Path] = {}
     for place in folders():
         # A name with a dot in front is an unfinished import whose process was killed.
         for card in place.glob(f"[!.]*/{CARD}"):
-            found.setdefault(card.parent.name, card.parent)
-    return [found[name] for name in sorted(found)]
+            folders_by_name.setdefault(card.parent.name, card.parent)
+    return [folders_by_name[name] for name in sorted(folders_by_name)]
 
 
 def is_known(place: str | Path) -> bool:
     """Whether there is a dataset with this name, or in this folder."""
-    return any(is_file(folder / CARD) for folder in _meant(place))
+    return any(is_file(folder / CARD) for folder in _candidate_folders(place))
 
 
 def folder_of(place: str | Path) -> Path:
     """The folder itself, or the first dataset with that name; raises UsageError without one."""
-    for folder in _meant(place):
+    for folder in _candidate_folders(place):
         if is_file(folder / CARD):
             return folder
     if is_folder(place):
         return Path(place)  # Its card is missing: who reads it says so.
-    known = [folder.name for folder in list_datasets()]
-    near = difflib.get_close_matches(str(place), known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known datasets: {', '.join(known)}"
+    names = [folder.name for folder in list_datasets()]
+    near = difflib.get_close_matches(str(place), names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known datasets: {', '.join(names)}"
     raise UsageError(
-        f"no dataset {str(place)!r} ({hint if known else 'there are none'}); searched "
+        f"no dataset {str(place)!r} ({hint if names else 'there are none'}); searched "
         "as a folder, and as a name in "
         f"{', '.join(f'{folder}' for folder in folders())}",
         code="dataset.unknown",
     )
 
 
-def _meant(place: str | Path) -> list[Path]:
+def _candidate_folders(place: str | Path) -> list[Path]:
     name = Path(place)
     return [name, *(folder / name for folder in folders() if not name.is_absolute())]

@@ -67,9 +67,9 @@ class Dataset:
     def cell(self, cell: str | Cell) -> Cell:
         """The cell with that key; raises UsageError with the keys that exist."""
         key = cell if isinstance(cell, str) else cell.key
-        for known in self.card.cells:
-            if known.key == key:
-                return known
+        for candidate in self.card.cells:
+            if candidate.key == key:
+                return candidate
         keys = ", ".join(c.key for c in self.card.cells)
         raise UsageError(
             f"dataset {self.name} has no cell {key!r}; its cells are {keys}",
@@ -78,40 +78,40 @@ class Dataset:
 
     def space(self, cell: str | Cell) -> Space:
         """The recorded space of a cell: its own file, else that of the dataset."""
-        found = self.cell(cell)
-        if found.key not in self._spaces:
-            own = self.folder / SPACES / f"{found.key}.toml"
+        cell_entry = self.cell(cell)
+        if cell_entry.key not in self._spaces:
+            own = self.folder / SPACES / f"{cell_entry.key}.toml"
             path = own if is_file(own) else self.folder / SPACE
-            facts = {"ranks": found.ranks, **found.facts}
-            space = space_of_record(path, facts, f"{self.name}/{found.key}")
+            facts = {"ranks": cell_entry.ranks, **cell_entry.facts}
+            space = space_of_record(path, facts, f"{self.name}/{cell_entry.key}")
             check_space(space, str(path))
-            self._spaces[found.key] = space
-        return self._spaces[found.key]
+            self._spaces[cell_entry.key] = space
+        return self._spaces[cell_entry.key]
 
     def settings(self, cell: str | Cell) -> list[Setting]:
         """The settings of a cell in the order of their index; the first is the default."""
-        found = self.cell(cell)
-        if found.key not in self._settings:
-            own = self.folder / SETTINGS / f"{found.key}.json"
+        cell_entry = self.cell(cell)
+        if cell_entry.key not in self._settings:
+            own = self.folder / SETTINGS / f"{cell_entry.key}.json"
             path = own if is_file(own) else self.folder / SETTINGS / f"{ALL}.json"
             settings = _read_settings(path)
             for name in sorted({name for setting in settings for name in setting}):
                 check_name(name, str(path))
-            self._settings[found.key] = settings
-        return self._settings[found.key]
+            self._settings[cell_entry.key] = settings
+        return self._settings[cell_entry.key]
 
     def representatives(self, cell: str | Cell) -> list[int]:
         """For each setting the first index with the same effect in this cell (often its own)."""
-        found = self.cell(cell)
-        return representatives(self.settings(found), found.idle(self.space(found)))
+        cell_entry = self.cell(cell)
+        return representatives(self.settings(cell_entry), cell_entry.idle(self.space(cell_entry)))
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
         import pandas as pd
 
         frames = [self._cell_runs(cell) for cell in self.card.cells]
-        filled = [frame for frame in frames if len(frame)]
-        return pd.concat(filled, ignore_index=True) if filled else frames[0]
+        nonempty = [frame for frame in frames if len(frame)]
+        return pd.concat(nonempty, ignore_index=True) if nonempty else frames[0]
 
     def _cell_runs(self, cell: Cell) -> pd.DataFrame:
         import pandas as pd
@@ -171,9 +171,9 @@ class Dataset:
 
         runs = self.runs(cell)
         rows = []
-        grouped = {int(str(index)): group for index, group in runs.groupby("setting")}
+        groups = {int(str(index)): group for index, group in runs.groupby("setting")}
         for index, same in enumerate(self.representatives(cell)):
-            group = grouped.get(same)
+            group = groups.get(same)
             if group is None:
                 rows.append((index, 0, np.nan, ""))
                 continue
@@ -250,9 +250,9 @@ def ratios(runs: pd.DataFrame) -> pd.Series[float]:
     level = pd.Series(np.nan, index=runs.index, dtype=float)
     for _, cell in runs.groupby("cell", sort=False):
         level[cell.index] = cell["block"].map(_levels(cell))
-    found = pd.Series(np.inf, index=runs.index, dtype=float)
-    found = found.mask(runs["state"] == "ok", runs["value_s"] / level)
-    return found.mask(runs["state"] == "censored", runs["limit_s"] / level)
+    values = pd.Series(np.inf, index=runs.index, dtype=float)
+    values = values.mask(runs["state"] == "ok", runs["value_s"] / level)
+    return values.mask(runs["state"] == "censored", runs["limit_s"] / level)
 
 
 def _levels(cell: pd.DataFrame) -> dict[int, float]:
@@ -268,11 +268,11 @@ def _levels(cell: pd.DataFrame) -> dict[int, float]:
     table = (
         logs.groupby([good["setting"], good["block"]]).median().unstack().reindex(columns=blocks)
     )
-    seen = table[table.notna().sum(axis=1) > 1].to_numpy()
-    if len(seen) <= len(blocks):  # Hardly any setting but the default was run in several blocks.
+    repeats = table[table.notna().sum(axis=1) > 1].to_numpy()
+    if len(repeats) <= len(blocks):  # Hardly any setting but the default was run in several blocks.
         medians = good[default].groupby("block")["value_s"].median()
         return {block: float(medians[block]) for block in blocks}
-    speed = dict(zip(blocks, _polish(seen), strict=True))
+    speed = dict(zip(blocks, _polish(repeats), strict=True))
     middle = float((logs[default] - good.loc[default, "block"].map(speed)).median())
     return {block: float(np.exp(middle + speed[block])) for block in blocks}
 
@@ -317,10 +317,10 @@ def create_dataset(
     The card is written last: a folder without a card is no dataset.  Raises ValueError if a list of
     settings does not begin with the default, UsageError if a file cannot be written.
     """
-    for key, listed in settings.items():
-        if not listed or listed[0] != DEFAULT:
+    for key, entries in settings.items():
+        if not entries or entries[0] != DEFAULT:
             raise ValueError(f"settings of {key} do not begin with the default")
-        write_dataset_file(folder / SETTINGS / f"{key}.json", settings_text(listed))
+        write_dataset_file(folder / SETTINGS / f"{key}.json", settings_text(entries))
     for key, space in spaces.items():
         write_dataset_file(folder / SPACES / f"{key}.toml", recorded_space(space))
     write_card(folder, card)

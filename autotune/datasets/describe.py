@@ -89,7 +89,7 @@ def _cell(dataset: Dataset, cell: Cell) -> CellWords:
     complete = (
         landscape.complete if landscape else bool(len(runs)) and bool((matrix["n"] > 0).all())
     )
-    judged = landscape if landscape is not None and landscape.complete else None
+    grid = landscape if landscape is not None and landscape.complete else None
     return CellWords(
         key=cell.key,
         app=cell.app,
@@ -109,8 +109,8 @@ def _cell(dataset: Dataset, cell: Cell) -> CellWords:
         best=dataset.settings(cell)[int(best["index"])].key if best is not None else "",
         best_ratio=float(best["ratio_median"]) if best is not None else None,
         worst_ratio=float(finite["ratio_median"].max()) if len(finite) else None,
-        gain=judged.best.gain if judged else None,
-        null=judged.null if judged else None,
+        gain=grid.best.gain if grid else None,
+        null=grid.null if grid else None,
         unguarded=len(cell.unguarded),
     )
 

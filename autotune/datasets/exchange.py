@@ -37,7 +37,7 @@ from autotune.datasets.dataset import (
 from autotune.datasets.plan import BLOCK_S
 from autotune.datasets.shards import SHARDS, RunRow, stated_rows, write_shard
 from autotune.errors import UsageError
-from autotune.names import EXPECTED, is_plain, plain_name, slug
+from autotune.names import NAME_RULE, is_plain, plain_name, slug
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
@@ -139,8 +139,8 @@ class _Copy:
     def folder(self, fd: int, source: Path, target: Path, deep: bool) -> None:
         for name in self._names(fd, source):
             place = source / name
-            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if not stat.S_ISDIR(found.st_mode):
+            status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode):
                 self._file(fd, name, place, target / name)
                 continue
             if deep:
@@ -169,7 +169,7 @@ class _Copy:
                 if not is_plain(entry.name):
                     raise UsageError(
                         f"{source}: {entry.name[:80]!r} is not the name of a dataset's file; "
-                        f"expected {EXPECTED}.  Remove it, or ask who made the dataset",
+                        f"expected {NAME_RULE}.  Remove it, or ask who made the dataset",
                         code="dataset.foreign_file",
                     )
                 names.append(entry.name)
@@ -221,7 +221,9 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
     several MPIs, and for a study without default runs.
     """
     _refuse_files(folder)
-    named = plain_name(real_path(folder).name, "-o: the dataset takes its name from the folder")
+    dataset_name = plain_name(
+        real_path(folder).name, "-o: the dataset takes its name from the folder"
+    )
     machine = describe_machine()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:
@@ -238,15 +240,15 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
         words = f"{key.app.name[:30]}-{(key.app.input or 'run')[:20]}"
         cell = slug(f"{words}-{key.ranks}-{source.study.hash[:6]}")
         blocks = _blocks(source.study, store.runs(source.study.id))
-        listed = _settings(blocks)
-        index = {setting.key: number for number, setting in enumerate(listed)}
+        indexed_settings = _settings(blocks)
+        index = {setting.key: number for number, setting in enumerate(indexed_settings)}
         for number, block in enumerate(blocks):
             for e in block:
                 # A stopped run took at least its time limit.
                 limit = e.record.wall_s if e.censored else math.nan
                 row = row_of(cell, number, index[e.key], limit, e, machine.fingerprint, mpi, commit)
                 rows.append(row)
-        settings[cell] = listed
+        settings[cell] = indexed_settings
         cells.append(
             Cell(
                 key=cell,
@@ -262,7 +264,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
         )
     card = Card(
         schema=1,
-        name=named,
+        name=dataset_name,
         kind="explore",
         title="Runs of studies, as they were searched",
         why="exported from a results database",
@@ -275,13 +277,13 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
         cells=tuple(cells),
     )
     spaces = {cell.key: source.space for cell, source in zip(cells, sources, strict=True)}
-    made = create_dataset(folder, card, spaces, settings)
+    dataset = create_dataset(folder, card, spaces, settings)
     groups: dict[tuple[str, int], list[RunRow]] = {}
     for row in rows:
         groups.setdefault((row.cell, row.block), []).append(row)
     for group in groups.values():
         write_shard(folder, group)
-    return made
+    return dataset
 
 
 def _refuse_files(folder: Path) -> None:
@@ -290,10 +292,10 @@ def _refuse_files(folder: Path) -> None:
 
 
 def _same_machine(study: StudyRecord, cpu_model: str, cores: int) -> None:
-    known = study.key.machine
-    if (known.cpu_model, known.cores) != (cpu_model, cores):
+    recorded = study.key.machine
+    if (recorded.cpu_model, recorded.cores) != (cpu_model, cores):
         raise UsageError(
-            f"study {study.hash[:12]} was measured on {known.cpu_model} with {known.cores} "
+            f"study {study.hash[:12]} was measured on {recorded.cpu_model} with {recorded.cores} "
             "cores, not on this machine, so the fingerprint of its machine is not known "
             "here: export it there, then import the folder here",
             code="dataset.other_machine",
@@ -344,7 +346,7 @@ def import_folder(
         with partial_folder(into) as part:
             copy_folder(folder, part, bounds)
             # The copy is checked, because no other process can change it any more.
-            place = into / _checked(part, folder, name)
+            place = into / _check_copy(part, folder, name)
             if os.path.lexists(place):
                 raise UsageError(
                     f"dataset {place} exists already; give another --name", code="dataset.exists"
@@ -364,10 +366,10 @@ def _refuse_strangers(folder: Path) -> None:
     """Refuse files that no part of autotune reads: they would be copied without a check."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        known = _FILES if len(inside.parts) == 1 else {f"*{_FOLDERS.get(inside.parts[0], '/')}"}
+        patterns = _FILES if len(inside.parts) == 1 else {f"*{_FOLDERS.get(inside.parts[0], '/')}"}
         if is_folder(path) and path.name in _FOLDERS and path.parent == folder:
             continue
-        if is_folder(path) or not any(fnmatch(path.name, pattern) for pattern in known):
+        if is_folder(path) or not any(fnmatch(path.name, pattern) for pattern in patterns):
             raise UsageError(
                 f"{path} does not belong to a dataset, which has {', '.join(sorted(_FILES))} and "
                 + ", ".join(f"{name}/*{suffix}" for name, suffix in _FOLDERS.items()),
@@ -375,14 +377,14 @@ def _refuse_strangers(folder: Path) -> None:
             )
 
 
-def _checked(part: Path, folder: Path, name: str | None) -> str:
+def _check_copy(part: Path, folder: Path, name: str | None) -> str:
     """The name of the dataset in ``part``; errors name the paths of ``folder``."""
     try:
-        copied = load(part)
-        check_dataset(copied)
+        copy = load(part)
+        check_dataset(copy)
     except UsageError as problem:
         raise UsageError(f"{problem}".replace(f"{part}", f"{folder}"), code=problem.code) from None
-    return name or copied.name
+    return name or copy.name
 
 
 def _umask() -> int:
@@ -397,14 +399,14 @@ def _check_calibration(path: Path) -> None:
         return
     try:
         data = parse_json(read_text(path, CALIBRATION_BYTES))
-        stated = data.pop("id")
+        file_id = data.pop("id")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise UsageError(
             f"{path}: not a calibration ({problem!r})", code="dataset.calibration"
         ) from None
-    if stated != content_id(data):
+    if file_id != content_id(data):
         raise UsageError(
-            f"{path}: its content does not match its id {stated!r}", code="dataset.edited"
+            f"{path}: its content does not match its id {file_id!r}", code="dataset.edited"
         )
 
 
@@ -412,10 +414,10 @@ def check_dataset(dataset: Dataset) -> None:
     """Read all files once; raises UsageError for the first error."""
     _refuse_strangers(dataset.folder)
     # The rows are counted before they are read: many equal rows make a small file.
-    stated = sum(map(stated_rows, sorted((dataset.folder / SHARDS).glob("*.parquet"))))
-    if stated > MOST_RUNS:
+    row_count = sum(map(stated_rows, sorted((dataset.folder / SHARDS).glob("*.parquet"))))
+    if row_count > MOST_RUNS:
         raise UsageError(
-            f"{dataset.folder} has {stated} runs; a dataset may have {MOST_RUNS} at most",
+            f"{dataset.folder} has {row_count} runs; a dataset may have {MOST_RUNS} at most",
             code="dataset.too_large",
         )
     for path in sorted((dataset.folder / FEATURES).glob("*.json")):

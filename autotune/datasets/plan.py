@@ -34,7 +34,7 @@ from autotune.datasets.card import (
     Split,
 )
 from autotune.datasets.dataset import ALL, Dataset, create_dataset, load
-from autotune.datasets.recorded_space import narrowed
+from autotune.datasets.recorded_space import narrow_space
 from autotune.datasets.replay import BAD_RUNS
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
@@ -121,8 +121,8 @@ class ExplorationPlan(CardModel):
     def _cells_fit(self) -> Self:
         keys = [cell.key for cell in self.cells]
         if len(set(keys)) < len(keys):
-            twice = sorted({key for key in keys if keys.count(key) > 1})
-            raise ValueError(f"two cells have the key {', '.join(twice)}")
+            duplicates = sorted({key for key in keys if keys.count(key) > 1})
+            raise ValueError(f"two cells have the key {', '.join(duplicates)}")
         if self.kind == "explore":
             words = {(cell.space, repr(cell.levels)) for cell in self.cells}
             if len(words) > 1:
@@ -135,16 +135,17 @@ class ExplorationPlan(CardModel):
         """Number of passes over the settings of a cell."""
         return cell.runs or self.runs if self.kind == "grid" else 1 + self.more
 
-    def chosen(self, keys: list[str]) -> list[PlanCell]:
+    def select_cells(self, keys: list[str]) -> list[PlanCell]:
         """The cells with these keys, all if none is given; raises UsageError for unknown keys."""
-        known = {cell.key: cell for cell in self.cells}
+        cells_by_key = {cell.key: cell for cell in self.cells}
         for key in keys:
-            if key not in known:
+            if key not in cells_by_key:
                 raise UsageError(
-                    f"the plan {self.name} has no cell {key!r}; its cells: {', '.join(known)}",
+                    f"the plan {self.name} has no cell {key!r}; its cells: "
+                    f"{', '.join(cells_by_key)}",
                     code="dataset.cell_unknown",
                 )
-        return [known[key] for key in known if not keys or key in keys]
+        return [cells_by_key[key] for key in cells_by_key if not keys or key in keys]
 
 
 def load_plan(name: str) -> ExplorationPlan:
@@ -158,7 +159,7 @@ Resolve = Callable[[PlanCell], Target]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCell:
     """A cell that can be measured, with its settings and how they are cut into blocks."""
 
     plan: PlanCell
@@ -179,8 +180,8 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
     if args is None:
         return app
     name = input_name or app.usual_input
-    changed = app.input(input_name).model_copy(update={"args": tuple(args)})
-    return app.model_copy(update={"inputs": {**app.inputs, name: changed}})
+    variant = app.input(input_name).model_copy(update={"args": tuple(args)})
+    return app.model_copy(update={"inputs": {**app.inputs, name: variant}})
 
 
 def cell_target(cell: PlanCell, mpi: str | None) -> Target:
@@ -196,9 +197,9 @@ def cell_target(cell: PlanCell, mpi: str | None) -> Target:
 
 def prepare_dataset(
     plan: ExplorationPlan, cells: Sequence[PlanCell], resolve: Resolve
-) -> list[Prepared]:
+) -> list[PreparedCell]:
     """Look up what the cells need; raises UsageError or RunnerError if something is missing."""
-    found = []
+    resolutions = []
     # One list serves all cells of an explore plan, so it does not depend on the chosen cells.
     for cell in plan.cells if plan.kind == "explore" else cells:
         target = resolve(cell)
@@ -209,18 +210,18 @@ def prepare_dataset(
             app_facts=target.app_facts,
         ).without(target.cluster.fixed)
         if cell.levels is not None:
-            space = narrowed(space, cell.levels, f"plan {plan.name}, cell {cell.key}")
-        found.append((cell, target, space))
-    shared = _random_list(plan, [space for _, _, space in found])
-    prepared = []
-    for cell, target, space in found:
+            space = narrow_space(space, cell.levels, f"plan {plan.name}, cell {cell.key}")
+        resolutions.append((cell, target, space))
+    common_settings = _random_list(plan, [space for _, _, space in resolutions])
+    preparations = []
+    for cell, target, space in resolutions:
         if cell not in cells:
             continue
-        settings = _grid(plan, cell, space) if plan.kind == "grid" else shared
+        settings = _grid(plan, cell, space) if plan.kind == "grid" else common_settings
         cut = size(plan, cell, len(settings) - 1)
         runs = planned_runs(plan, len(settings) - 1, cut)
-        prepared.append(Prepared(cell, target, space, settings, cut, runs))
-    return prepared
+        preparations.append(PreparedCell(cell, target, space, settings, cut, runs))
+    return preparations
 
 
 def _grid(plan: ExplorationPlan, cell: PlanCell, space: Space) -> list[Setting]:
@@ -239,21 +240,25 @@ def _random_list(plan: ExplorationPlan, spaces: list[Space]) -> list[Setting]:
     if plan.kind == "grid":
         return []
     rng = np.random.default_rng(plan.seed)
-    found = {DEFAULT: None}
+    settings = {DEFAULT: None}
     for _ in range(50 * plan.settings):
-        if len(found) > plan.settings:
+        if len(settings) > plan.settings:
             break
         setting = spaces[0].sample(rng)
         if plan.keep < 1:
             left_out = [name for name in setting if rng.random() >= plan.keep]
             setting = spaces[0].canonical(setting.without(*left_out))
         if all(space.is_valid(setting) for space in spaces):
-            found[setting] = None
-    return list(found)
+            settings[setting] = None
+    return list(settings)
 
 
 def start_dataset(
-    plan: ExplorationPlan, prepared: Sequence[Prepared], folder: Path, regenerate: str, mpi: str
+    plan: ExplorationPlan,
+    preparations: Sequence[PreparedCell],
+    folder: Path,
+    regenerate: str,
+    mpi: str,
 ) -> Dataset:
     """The dataset's folder: created if it is new, else checked and extended by the new cells.
 
@@ -261,22 +266,22 @@ def start_dataset(
     name.  Raises UsageError if the folder holds something that this plan does not continue.
     """
     machine = describe_machine()
-    known: Mapping[str, Cell] = {}
+    old_cells: Mapping[str, Cell] = {}
     before = None
     if exists(folder / CARD):
         before = load(folder)
-        _check(before, plan, prepared, machine.fingerprint, mpi)
-        known = {cell.key: cell for cell in before.cells}
+        _check(before, plan, preparations, machine.fingerprint, mpi)
+        old_cells = {cell.key: cell for cell in before.cells}
     elif entries(folder):
         raise UsageError(
             f"{folder} has other files and no {CARD}; give an empty folder with -o",
             code="dataset.folder_not_empty",
         )
-    now = {p.plan.key: _cell(p) for p in prepared}
-    chunks = {p.plan.key: p.cut.chunks for p in prepared}
-    keys = [c.key for c in plan.cells if c.key in known or c.key in now]
-    added = [p for p in prepared if p.plan.key not in known]
-    planned = sum(p.planned_s for p in added)
+    now = {p.plan.key: _cell(p) for p in preparations}
+    chunks = {p.plan.key: p.cut.chunks for p in preparations}
+    keys = [c.key for c in plan.cells if c.key in old_cells or c.key in now]
+    new_cells = [p for p in preparations if p.plan.key not in old_cells]
+    planned_s = sum(p.planned_s for p in new_cells)
     card = Card(
         schema=1,
         name=real_path(folder).name,
@@ -287,39 +292,45 @@ def start_dataset(
         date=before.card.date if before else f"{datetime.date.today()}",
         machine=RecordedMachine.of(machine),
         mpi=mpi,
-        protocol=protocol(plan, any(cell.unguarded for cell in known.values())),
-        planned_s=round(planned + (before.card.planned_s if before else 0.0), 1),
+        protocol=protocol(plan, any(cell.unguarded for cell in old_cells.values())),
+        planned_s=round(planned_s + (before.card.planned_s if before else 0.0), 1),
         measured_s=before.card.measured_s if before else 0.0,
         regenerate=regenerate,
-        cells=tuple(continued(known.get(key), now.get(key), chunks.get(key, 1)) for key in keys),
+        cells=tuple(
+            extend_cell(old_cells.get(key), now.get(key), chunks.get(key, 1)) for key in keys
+        ),
     )
-    spaces = {p.plan.key: p.space for p in added}
-    settings = {p.plan.key: p.settings for p in added}
-    if plan.kind == "explore" and prepared:
-        settings = {ALL: prepared[0].settings}
+    spaces = {p.plan.key: p.space for p in new_cells}
+    settings = {p.plan.key: p.settings for p in new_cells}
+    if plan.kind == "explore" and preparations:
+        settings = {ALL: preparations[0].settings}
     return create_dataset(folder, card, spaces, settings)
 
 
-def continued(known: Cell | None, now: Cell | None, chunks: int) -> Cell:
+def extend_cell(before: Cell | None, now: Cell | None, chunks: int) -> Cell:
     """A cell as in its first session, with more blocks if the plan asks for more runs now.
 
     Existing blocks stay unchanged: a further pass of ``chunks`` blocks only adds blocks at the end.
     """
-    if known is None or now is None:
-        found = known or now
-        assert found is not None
-        return found
-    more = now.blocks > known.blocks and known.blocks % chunks == 0
-    return known.model_copy(update={"blocks": now.blocks}) if more else known
+    if before is None or now is None:
+        cell = before or now
+        assert cell is not None
+        return cell
+    more = now.blocks > before.blocks and before.blocks % chunks == 0
+    return before.model_copy(update={"blocks": now.blocks}) if more else before
 
 
-def _cell(prepared: Prepared) -> Cell:
-    cell = prepared.plan.cell(dict(prepared.space.facts))
-    return cell.model_copy(update={"blocks": prepared.cut.blocks})
+def _cell(preparation: PreparedCell) -> Cell:
+    cell = preparation.plan.cell(dict(preparation.space.facts))
+    return cell.model_copy(update={"blocks": preparation.cut.blocks})
 
 
 def _check(
-    before: Dataset, plan: ExplorationPlan, prepared: Sequence[Prepared], fingerprint: str, mpi: str
+    before: Dataset,
+    plan: ExplorationPlan,
+    preparations: Sequence[PreparedCell],
+    fingerprint: str,
+    mpi: str,
 ) -> None:
     hint = "give another folder with -o"
     card = before.card
@@ -337,7 +348,7 @@ def _check(
             code="plan.other_dataset",
         )
     keys = {cell.key for cell in before.cells}
-    for p in prepared:
+    for p in preparations:
         if p.plan.key in keys and before.settings(p.plan.key) != p.settings:
             raise UsageError(
                 f"{before.folder}: cell {p.plan.key} was begun with other settings than the "
@@ -351,10 +362,10 @@ def _times(plan: ExplorationPlan) -> str:
     return " or ".join(map(str, counts))
 
 
-def protocol(plan: ExplorationPlan, unguarded: bool = False) -> tuple[str, ...]:
+def protocol(plan: ExplorationPlan, has_unguarded_blocks: bool = False) -> tuple[str, ...]:
     """How the runs are made, as sentences for the card.
 
-    ``unguarded``: some blocks were measured without the guard.
+    ``has_unguarded_blocks``: some blocks were measured without the guard.
     """
     how = (
         f"every setting of a grid {_times(plan)} times, once in each pass, in random order"
@@ -369,7 +380,7 @@ def protocol(plan: ExplorationPlan, unguarded: bool = False) -> tuple[str, ...]:
         f"a run slower than {plan.slowest:g} times its block's default is stopped: censored",
         "a setting that ended badly twice is not run again",
         "runs beside foreign load are repeated and not kept here"
-        + (", but in blocks that were measured without the guard" if unguarded else ""),
+        + (", but in blocks that were measured without the guard" if has_unguarded_blocks else ""),
     )
 
 
@@ -421,21 +432,23 @@ def of_block(
     first pass.
     """
     number, chunk = divmod(block, cut.chunks)
-    wanted = [index for index in indices if index != 0]
+    candidates = [index for index in indices if index != 0]
     if plan.kind == "explore" and number > 0:
-        wanted = _chosen(plan, cell, wanted, runs[runs["block"] < cut.chunks])
-    order = sorted(wanted)
+        candidates = _choose_repeats(plan, cell, candidates, runs[runs["block"] < cut.chunks])
+    order = sorted(candidates)
     random.Random(f"{plan.seed}/{cell}/{number}").shuffle(order)
     bad = runs[(runs["state"] != "ok") & (runs["block"] < block)].groupby("setting").size()
-    settled = {int(str(i)) for i, count in bad.items() if count >= BAD_RUNS}
-    return [index for index in order[chunk :: cut.chunks] if index not in settled]
+    bad_settings = {int(str(i)) for i, count in bad.items() if count >= BAD_RUNS}
+    return [index for index in order[chunk :: cut.chunks] if index not in bad_settings]
 
 
-def _chosen(plan: ExplorationPlan, cell: str, indices: list[int], first: pd.DataFrame) -> list[int]:
+def _choose_repeats(
+    plan: ExplorationPlan, cell: str, indices: list[int], first: pd.DataFrame
+) -> list[int]:
     """The best settings of the first pass and a random choice of the others."""
     good = first[first["setting"].isin(indices) & (first["state"] == "ok")]
-    ranked = good.groupby("setting")["ratio"].median().sort_values(kind="stable").index
-    best = [int(str(i)) for i in ranked[: plan.best]]
+    ranking = good.groupby("setting")["ratio"].median().sort_values(kind="stable").index
+    best = [int(str(i)) for i in ranking[: plan.best]]
     others = sorted(set(indices) - set(best))
     count = min(plan.best, len(others))
     return best + random.Random(f"{plan.seed}/{cell}/others").sample(others, count)

@@ -20,36 +20,36 @@ from autotune.space.parameter import Argument, parse_levels
 from autotune.space.resolve import load_space_file
 
 
-def narrowed(space: Space, levels: Mapping[str, object], where: str) -> Space:
+def narrow_space(space: Space, levels: Mapping[str, object], where: str) -> Space:
     """The space of these parameters only, with these levels (as in a space file).
 
     The known defaults of the other parameters become facts, so that rules that name them still
     hold.  ``where`` names the origin in error messages.  Raises UsageError for an unknown parameter
     or a wrong level.
     """
-    chosen = []
-    for asked, spec in levels.items():
-        name = space.aliases.get(asked, asked)
+    parameters = []
+    for key, spec in levels.items():
+        name = space.aliases.get(key, key)
         if name not in space:
             raise UsageError(
-                f"{where}: levels.{asked}: {space.unknown(name)}", code="parameter.unknown"
+                f"{where}: levels.{key}: {space.unknown(name)}", code="parameter.unknown"
             )
-        chosen.append(_with_levels(space[name], spec, f"{where}: levels.{asked}"))
-    names = {parameter.name for parameter in chosen}
+        parameters.append(_with_levels(space[name], spec, f"{where}: levels.{key}"))
+    names = {parameter.name for parameter in parameters}
     left_out = {p.name: p.default for p in space if p.name not in names and p.default is not None}
     rules = tuple(c for c in space.constraints if not names.isdisjoint(c.expr.names))
-    arguments = tuple(a for a in space.arguments if _can_be_said(a, space, names))
+    arguments = tuple(a for a in space.arguments if _may_appear(a, space, names))
     narrow = replace(
         space,
-        parameters=tuple(p for name in space.names for p in chosen if p.name == name),
+        parameters=tuple(p for name in space.names for p in parameters if p.name == name),
         constraints=rules,
         arguments=arguments,
         aliases={},
         absent={},
     )
-    used = _mentioned(narrow) - names - set(space.derived)
-    told = {n: v for n, v in {**left_out, **space.facts}.items() if n in used or n in FACTS}
-    return replace(narrow, facts=told)
+    fact_names = _names_in_space(narrow) - names - set(space.derived)
+    facts = {n: v for n, v in {**left_out, **space.facts}.items() if n in fact_names or n in FACTS}
+    return replace(narrow, facts=facts)
 
 
 def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
@@ -63,7 +63,7 @@ def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
     return replace(parameter, levels=levels)
 
 
-def _can_be_said(argument: Argument, space: Space, names: set[str]) -> bool:
+def _may_appear(argument: Argument, space: Space, names: set[str]) -> bool:
     """Whether one of the remaining parameters can make the argument appear."""
     behind: set[str] = set(argument.when.names) if argument.when else set()
     for place in argument.places:
@@ -83,14 +83,14 @@ def _expressions(space: Space) -> Iterator[Expr]:
             yield argument.when
 
 
-def _mentioned(space: Space) -> set[str]:
+def _names_in_space(space: Space) -> set[str]:
     places = {name for argument in space.arguments for name in argument.places}
     return places.union(*(expr.names for expr in _expressions(space)))
 
 
 def recorded_space(space: Space) -> str:
     """The text of a space file that :func:`space_of_record` reads back to the same space."""
-    extra = sorted(_mentioned(space) - set(space.names) - set(space.derived) - set(FACTS))
+    extra = sorted(_names_in_space(space) - set(space.names) - set(space.derived) - set(FACTS))
     data: dict[str, Any] = {
         "description": f"{space.name}, as it was measured; names and defaults of that library",
         "requires": min(space.requires, default=None),
@@ -127,6 +127,6 @@ def _implies(parameter: Parameter) -> dict[str, Any]:
 
 def space_of_record(path: Path, facts: Mapping[str, Value], name: str) -> Space:
     """The space of a recorded space file with the facts of a cell; raises UsageError."""
-    known = {fact: value for fact, value in facts.items() if fact in FACTS}
+    standard_facts = {fact: value for fact, value in facts.items() if fact in FACTS}
     others = {fact: value for fact, value in facts.items() if fact not in FACTS}
-    return replace(load_space_file(path, facts=known, app_facts=others), name=name)
+    return replace(load_space_file(path, facts=standard_facts, app_facts=others), name=name)

@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from autotune.datasets.dataset import Dataset
-from autotune.datasets.significance import Recorded, faster_groups, significant
+from autotune.datasets.significance import RecordedRun, faster_groups, significant
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_of
@@ -30,7 +30,7 @@ _STATES = {"ok": "ok", "censored": "censored"}
 
 
 @dataclass(frozen=True)
-class BestRecorded:
+class ReplayOptimum:
     """OPUB: the setting, and its held-out ratio T / T_default."""
 
     setting: Setting
@@ -56,63 +56,63 @@ class Landscape:
                 "only there every setting has been measured, as a replay needs",
                 code="dataset.not_a_grid",
             )
-        found = dataset.cell(cell)
-        runs = dataset.runs(found)
-        listed = dataset.settings(found)
-        first = sorted(set(dataset.representatives(found)))
-        space = dataset.space(found)
-        idle = found.idle(space)
-        forms = {i: idle.strip(listed[i]) for i in first}
-        draws = {forms[i]: [] for i in first}  # type: dict[Setting, list[Recorded]]
+        cell_entry = dataset.cell(cell)
+        runs = dataset.runs(cell_entry)
+        settings = dataset.settings(cell_entry)
+        first = sorted(set(dataset.representatives(cell_entry)))
+        space = dataset.space(cell_entry)
+        idle = cell_entry.idle(space)
+        forms = {i: idle.strip(settings[i]) for i in first}
+        draws = {forms[i]: [] for i in first}  # type: dict[Setting, list[RecordedRun]]
         blocks = {forms[i]: [] for i in first}  # type: dict[Setting, list[int]]
         columns = zip(runs["setting"], runs["ratio"], runs["state"], runs["block"], strict=True)
         for index, ratio, state, block in columns:
             if int(index) in forms and not math.isnan(ratio):
                 setting = forms[int(index)]
-                draws[setting].append(Recorded(float(ratio), _STATES.get(str(state), "failed")))
+                draws[setting].append(RecordedRun(float(ratio), _STATES.get(str(state), "failed")))
                 blocks[setting].append(int(block))
-        self._set(f"{dataset.name}/{found.key}", space, idle, draws)
+        self._set(f"{dataset.name}/{cell_entry.key}", space, idle, draws)
         self._blocks = blocks
-        self.complete = all(_enough(drawn, min_runs) for drawn in draws.values())
+        self.complete = all(_enough(points, min_runs) for points in draws.values())
 
     def _set(
         self,
         name: str,
         space: Space,
         idle: InactiveParameters,
-        draws: dict[Setting, list[Recorded]],
+        draws: dict[Setting, list[RecordedRun]],
     ) -> None:
         self.name = name
         self.space = space
         self._idle = idle
         self.settings = list(draws)
         self._draws = draws
-        self._by_key = {setting.key: drawn for setting, drawn in draws.items()}
+        self._by_key = {setting.key: points for setting, points in draws.items()}
         # The same settings are asked for many times, so each is looked up only once.
-        self._asked: dict[str, list[Recorded]] = dict(self._by_key)
+        self._points_by_key: dict[str, list[RecordedRun]] = dict(self._by_key)
 
-    def _points(self, setting: Setting) -> list[Recorded]:
-        found = self._asked.get(setting.key)
-        if found is None:
-            found = self._by_key.get(self.effective(setting).key)
-            if not found:
+    def _points(self, setting: Setting) -> list[RecordedRun]:
+        points = self._points_by_key.get(setting.key)
+        if points is None:
+            points = self._by_key.get(self.effective(setting).key)
+            if not points:
                 raise UsageError(
                     f"{self.name} has no runs of the setting {setting.key}: it is not on the grid",
                     code="dataset.setting_unknown",
                 )
-            self._asked[setting.key] = found
-        return found
+            self._points_by_key[setting.key] = points
+        return points
 
     def effective(self, setting: Setting) -> Setting:
         """The canonical form of all settings with the same effect in this cell."""
         return self._idle.strip(setting)
 
-    def draw(self, setting: Setting, rng: np.random.Generator) -> Recorded:
+    def draw(self, setting: Setting, rng: np.random.Generator) -> RecordedRun:
         """One of the runs of the setting, all equally likely; raises UsageError off the grid."""
         points = self._points(setting)
         return points[int(rng.random() * len(points))]
 
-    def draws(self, setting: Setting) -> list[Recorded]:
+    def draws(self, setting: Setting) -> list[RecordedRun]:
         """All runs of the setting in the order of measurement; raises UsageError off the grid."""
         return list(self._points(setting))
 
@@ -127,23 +127,23 @@ class Landscape:
         half and is valued on the other cannot gain by luck.
         """
         rng = np.random.default_rng([seed, 7])
-        search: dict[Setting, list[Recorded]] = {}
-        held: dict[Setting, float] = {}
-        for setting, drawn in self._draws.items():
-            order = rng.permutation(len(drawn))
-            cut = (len(drawn) + 1) // 2
-            search[setting] = [drawn[i] for i in sorted(order[:cut])]
+        search: dict[Setting, list[RecordedRun]] = {}
+        held_out: dict[Setting, float] = {}
+        for setting, points in self._draws.items():
+            order = rng.permutation(len(points))
+            cut = (len(points) + 1) // 2
+            search[setting] = [points[i] for i in sorted(order[:cut])]
             # A single run of a setting is used on both sides.
-            held[setting] = median(
-                drawn[i].ratio for i in (order[cut:] if cut < len(order) else order)
+            held_out[setting] = median(
+                points[i].ratio for i in (order[cut:] if cut < len(order) else order)
             )
         half = object.__new__(Landscape)
         half._set(self.name, self.space, self._idle, search)
         half._blocks = {}
         half.complete = self.complete
-        return half, held
+        return half, held_out
 
-    def levelled(self) -> Landscape:
+    def flatten(self) -> Landscape:
         """A landscape in which no setting is faster than the default, with the noise of this one.
 
         The few runs of each setting always differ.  If they are drawn many times, the luckiest
@@ -153,11 +153,11 @@ class Landscape:
         slower = self._beyond(1, ALPHA)
         level = [
             setting
-            for setting, drawn in self._draws.items()
-            if setting not in slower and all(draw.state == "ok" for draw in drawn)
+            for setting, points in self._draws.items()
+            if setting not in slower and all(draw.state == "ok" for draw in points)
         ]
         pool = [draw for setting in level for draw in self._draws[setting]]
-        draws = {s: pool if s in set(level) else drawn for s, drawn in self._draws.items()}
+        draws = {s: pool if s in set(level) else points for s, points in self._draws.items()}
         flat = object.__new__(Landscape)
         flat._set(self.name, self.space, self._idle, draws)
         flat._blocks = {}
@@ -170,23 +170,23 @@ class Landscape:
         return noise_of([draw.ratio for draw in self._draws[DEFAULT] if draw.state == "ok"])
 
     @cached_property
-    def best(self) -> BestRecorded:
+    def best(self) -> ReplayOptimum:
         """OPUB: chosen among the settings on one half of the runs, valued on the other half.
 
         This is repeated over random halves.  The ten settings that are chosen most often are the
         top, and the best of them by all runs is named.  Its ratio comes from the mean log ratio
         that the choices of one half have on the other half, so that luck does not count as gain.
         """
-        chosen: dict[Setting, int] = {}
+        votes: dict[Setting, int] = {}
         logs = []
         for seed in range(SPLITS):
-            half, held = self.halves(seed)
+            half, held_out = self.halves(seed)
             pick = min(half.settings, key=half.median)
-            chosen[pick] = chosen.get(pick, 0) + 1
-            logs.append(math.log(held[pick]) if math.isfinite(held[pick]) else math.inf)
-        top = sorted(chosen, key=lambda s: (-chosen[s], s.key))[:TOP]
-        named = min(top, key=lambda s: (self.median(s), s.key))
-        return BestRecorded(named, math.exp(median(logs)))
+            votes[pick] = votes.get(pick, 0) + 1
+            logs.append(math.log(held_out[pick]) if math.isfinite(held_out[pick]) else math.inf)
+        top = sorted(votes, key=lambda s: (-votes[s], s.key))[:TOP]
+        optimum = min(top, key=lambda s: (self.median(s), s.key))
+        return ReplayOptimum(optimum, math.exp(median(logs)))
 
     @cached_property
     def null(self) -> bool:
@@ -202,13 +202,13 @@ class Landscape:
     def winners(self) -> list[Setting]:
         """The settings that beat the default each by itself, best first (Student's t, with
         Bonferroni's correction for their number)."""
-        found = self._beyond(-1, ALPHA / 2 / max(len(self._draws) - 1, 1))
-        return sorted(found, key=lambda setting: (found[setting], setting.key))
+        logs = self._beyond(-1, ALPHA / 2 / max(len(self._draws) - 1, 1))
+        return sorted(logs, key=lambda setting: (logs[setting], setting.key))
 
     def _beyond(self, sign: int, alpha: float) -> dict[Setting, float]:
         return significant(self._draws, self._blocks, self.noise, sign, alpha)
 
 
-def _enough(drawn: list[Recorded], runs: int) -> bool:
-    good = sum(draw.state == "ok" for draw in drawn)
-    return len(drawn) >= runs or (len(drawn) - good) >= BAD_RUNS
+def _enough(points: list[RecordedRun], runs: int) -> bool:
+    good = sum(draw.state == "ok" for draw in points)
+    return len(points) >= runs or (len(points) - good) >= BAD_RUNS

@@ -58,7 +58,7 @@ _TEXTS = [f.name for f in fields(RunRow) if str(f.type) in ("str", "State")]
 _SECONDS = ("value_s", "limit_s", "wall_s")
 LARGEST = 64 * MIB
 """Largest shard in bytes; the other bounds are checked against what the file states."""
-ROWS, WIDTH, GROUPS, UNPACKED = 100_000, 100, 1000, 256 * MIB
+ROWS, WIDTH, GROUPS, MEMORY = 100_000, 100, 1000, 256 * MIB
 TEXT = 4096
 """Largest text in a shard, in bytes."""
 
@@ -115,7 +115,7 @@ def stated_rows(path: Path) -> int:
         with open_regular(path, LARGEST) as file:
             metadata = pq.read_metadata(file)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-        raise _damaged(path, problem) from None
+        raise _damage_error(path, problem) from None
     _refuse_size(path, metadata)
     return int(metadata.num_rows)
 
@@ -141,7 +141,7 @@ def read_shard(path: Path) -> pd.DataFrame:
         plain.validate(full=True)
         frame: pd.DataFrame = plain.to_pandas()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-        raise _damaged(path, problem) from None
+        raise _damage_error(path, problem) from None
     _refuse_figures(path, frame)
     unknown = sorted(set(frame["state"]) - set(STATES))
     if unknown:
@@ -168,7 +168,7 @@ def _refuse_figures(path: Path, frame: pd.DataFrame) -> None:
             )
 
 
-def _damaged(path: Path, problem: Exception) -> UsageError:
+def _damage_error(path: Path, problem: Exception) -> UsageError:
     reason = getattr(problem, "strerror", None) or problem
     return UsageError(
         f"{path} is damaged: {reason}.\nGet it again from the dataset's source, or "
@@ -184,12 +184,12 @@ def _refuse_size(path: Path, metadata: Any) -> None:
         (metadata.num_rows, ROWS, "rows"),
         (metadata.num_columns, WIDTH, "columns"),
         (metadata.num_row_groups, GROUPS, "row groups"),
-        (sum(group.total_byte_size for group in groups), UNPACKED, "bytes when it is unpacked"),
+        (sum(group.total_byte_size for group in groups), MEMORY, "bytes when it is unpacked"),
     )
-    for found, most, what in figures:
-        if not 0 <= found <= most:
+    for value, most, what in figures:
+        if not 0 <= value <= most:
             raise UsageError(
-                f"{path} has {found} {what}; a shard has {most} at most, so it is not a shard "
+                f"{path} has {value} {what}; a shard has {most} at most, so it is not a shard "
                 "of a dataset",
                 code="dataset.too_large",
             )
@@ -208,11 +208,11 @@ def _refuse_columns(path: Path, schema: Any) -> None:
                 f"{path}: two columns {name}; it is not a shard of a dataset",
                 code="dataset.damaged",
             )
-        found, expected = _kind(schema.field(name).type), arrow_schema().field(name).type
-        if found != expected:
+        file_type, column_type = _kind(schema.field(name).type), arrow_schema().field(name).type
+        if file_type != column_type:
             raise UsageError(
-                f"{path}: column {name} is of type {found}, expected {expected}; it is not a "
-                "shard of a dataset",
+                f"{path}: column {name} is of type {file_type}, expected {column_type}; it is not "
+                "a shard of a dataset",
                 code="dataset.damaged",
             )
 
@@ -239,12 +239,14 @@ def _refuse_content(path: Path, table: Any) -> None:
             )
         if name in _TEXTS:
             lengths = [_lengths(chunk) for chunk in column.chunks]
-            longest = max((pc.max(found).as_py() or 0 for found in lengths), default=0)
-            written_out += sum(pc.sum(found).as_py() or 0 for found in lengths)
-            if longest > TEXT or written_out > UNPACKED:
+            longest = max(
+                (pc.max(chunk_lengths).as_py() or 0 for chunk_lengths in lengths), default=0
+            )
+            written_out += sum(pc.sum(chunk_lengths).as_py() or 0 for chunk_lengths in lengths)
+            if longest > TEXT or written_out > MEMORY:
                 raise UsageError(
                     f"{path}: column {name} has a text of {longest} bytes (limit: {TEXT}), or all "
-                    f"texts are more than {UNPACKED} bytes; it is not a shard of a dataset",
+                    f"texts are more than {MEMORY} bytes; it is not a shard of a dataset",
                     code="dataset.too_large",
                 )
 

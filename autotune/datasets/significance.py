@@ -20,7 +20,7 @@ from autotune.space import DEFAULT, Setting
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """One run: T / T_default, and the state as strategies know it (ok, censored, failed).
 
     The ratio of a censored run is a lower bound, that of a failed run is infinite.
@@ -31,7 +31,7 @@ class Recorded:
 
 
 def significant(
-    draws: Mapping[Setting, Sequence[Recorded]],
+    draws: Mapping[Setting, Sequence[RecordedRun]],
     blocks: Mapping[Setting, Sequence[int]],
     noise: float,
     sign: int,
@@ -47,9 +47,9 @@ def significant(
     from scipy import stats
 
     groups = {
-        setting: np.log([draw.ratio for draw in drawn])
-        for setting, drawn in draws.items()
-        if len(drawn) > 1 and all(draw.state == "ok" for draw in drawn)
+        setting: np.log([draw.ratio for draw in points])
+        for setting, points in draws.items()
+        if len(points) > 1 and all(draw.state == "ok" for draw in points)
     }
     freedom = sum(len(logs) - 1 for logs in groups.values())
     if not freedom:
@@ -57,17 +57,17 @@ def significant(
     variance = sum(float(np.var(logs)) * len(logs) for logs in groups.values()) / freedom
     bar = float(stats.t.ppf(1 - alpha, freedom)) * math.sqrt(max(variance, noise**2))
     default_blocks = blocks.get(DEFAULT, [])
-    found = {}
+    logs_by_setting = {}
     for setting, logs in groups.items():
         mine = set(blocks.get(setting, []))
         error = math.sqrt(1 / len(logs) + _level_error(default_blocks, mine, len(draws[DEFAULT])))
         mean = float(np.mean(logs))
         if setting != DEFAULT and sign * mean > bar * error:
-            found[setting] = mean
-    return found
+            logs_by_setting[setting] = mean
+    return logs_by_setting
 
 
-def faster_groups(draws: Mapping[Setting, Sequence[Recorded]], alpha: float) -> list[Setting]:
+def faster_groups(draws: Mapping[Setting, Sequence[RecordedRun]], alpha: float) -> list[Setting]:
     """The levels, alone or in pairs, whose settings are not all as slow as the default or slower.
 
     Each is returned as a setting of one or two parameters, the smallest p value first.  All runs of
@@ -78,20 +78,20 @@ def faster_groups(draws: Mapping[Setting, Sequence[Recorded]], alpha: float) -> 
 
     default = [_rank(draw) for draw in draws[DEFAULT]]
     groups: dict[Setting, list[float]] = {}
-    for setting, drawn in draws.items():
-        values = [_rank(draw) for draw in drawn]
+    for setting, points in draws.items():
+        values = [_rank(draw) for draw in points]
         for count in (1, 2):
             for levels in itertools.combinations(setting.items(), count):
                 groups.setdefault(Setting(dict(levels)), []).extend(values)
-    found = []
+    results = []
     for group, values in groups.items():
         test = stats.mannwhitneyu(values, default, alternative="less", method="asymptotic")
         if float(test.pvalue) < alpha / len(groups):
-            found.append((float(test.pvalue), group))
-    return [group for _, group in sorted(found, key=lambda item: (item[0], item[1].key))]
+            results.append((float(test.pvalue), group))
+    return [group for _, group in sorted(results, key=lambda item: (item[0], item[1].key))]
 
 
-def _rank(draw: Recorded) -> float:
+def _rank(draw: RecordedRun) -> float:
     return draw.ratio if draw.state == "ok" else math.inf
 
 

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         Neighbour,
         Predictor,
     )
-    from autotune.prediction.training import Trained, train
+    from autotune.prediction.training import TrainingResult, train
     from autotune.prediction.warm_start import (
         learned_families,
-        meant_here,
+        local_settings,
         warm_start_settings,
     )
 
@@ -45,7 +45,7 @@ __all__ = [
     "NamedSetting",
     "Neighbour",
     "Predictor",
-    "Trained",
+    "TrainingResult",
     "TrainingSet",
     "acting",
     "default_place",
@@ -53,7 +53,7 @@ __all__ = [
     "find_model",
     "learned_families",
     "load_model",
-    "meant_here",
+    "local_settings",
     "model_from_text",
     "model_of",
     "stored_features",
@@ -75,7 +75,7 @@ __getattr__ = lazy_names(
         "NamedSetting": "autotune.prediction.predictor",
         "Neighbour": "autotune.prediction.predictor",
         "Predictor": "autotune.prediction.predictor",
-        "Trained": "autotune.prediction.training",
+        "TrainingResult": "autotune.prediction.training",
         "TrainingSet": "autotune.prediction.examples",
         "acting": "autotune.prediction.exposure",
         "default_place": "autotune.prediction.model_file",
@@ -85,7 +85,7 @@ __getattr__ = lazy_names(
         "model_from_text": "autotune.prediction.model_file",
         "model_of": "autotune.prediction.model_file",
         "learned_families": "autotune.prediction.warm_start",
-        "meant_here": "autotune.prediction.warm_start",
+        "local_settings": "autotune.prediction.warm_start",
         "stored_features": "autotune.prediction.examples",
         "train": "autotune.prediction.training",
         "training_set": "autotune.prediction.examples",

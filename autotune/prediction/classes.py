@@ -12,14 +12,14 @@ from pydantic import Field
 from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.prediction.examples import Example, Floats
-from autotune.prediction.scorer import SETS, Scaler, described
+from autotune.prediction.scorer import SETS, Scaler, model_values
 from runner.trace import SPECS
 
 MOST = 6
 """Largest number of classes that is tried if the user gives none."""
-APART = 0.25
+LEAST_SILHOUETTE = 0.25
 """Mean silhouette below which there is no clear structure: all cells are then one class."""
-_NAMED = 3
+_MOST_MARKS = 3
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,21 @@ def find_classes(examples: Sequence[Example], count: int | None = None) -> Class
             code="classwide.classes_range",
         )
     scaler = Scaler.fit(examples, SETS["full"])
-    points = np.array([scaler(described(e.features)) for e in examples])
+    points = np.array([scaler(model_values(e.features)) for e in examples])
     best: tuple[Any, float | None] = (np.zeros(total, dtype=np.int_), None)
-    tried = range(2, min(MOST, total - 1) + 1) if count is None else [count]
-    for k in tried:
+    counts = range(2, min(MOST, total - 1) + 1) if count is None else [count]
+    for k in counts:
         if k < 2:
             continue
         labels = AgglomerativeClustering(n_clusters=k, linkage="average").fit_predict(points)
         clear = float(silhouette_score(points, labels)) if k < total else 0.0
-        bar = APART if best[1] is None else best[1]
+        bar = LEAST_SILHOUETTE if best[1] is None else best[1]
         if count is not None or clear > bar:
             best = (labels, clear)
     labels, silhouette = best
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     groups.sort(key=lambda group: (-len(group), examples[int(group[0])].key))
-    found = tuple(
+    classes = tuple(
         ProgramClass(
             number,
             tuple(examples[int(i)].key for i in group),
@@ -92,7 +92,7 @@ def find_classes(examples: Sequence[Example], count: int | None = None) -> Class
         )
         for number, group in enumerate(groups, 1)
     )
-    return Classes(found, silhouette)
+    return Classes(classes, silhouette)
 
 
 def _marks(
@@ -101,16 +101,16 @@ def _marks(
     rest = np.setdiff1d(np.arange(len(examples)), group)
     if not len(rest):
         return ()
-    apart = np.abs(points[group].mean(axis=0) - points[rest].mean(axis=0))
-    found = []
-    for place in np.argsort(-apart, kind="stable")[:_NAMED]:
+    distances = np.abs(points[group].mean(axis=0) - points[rest].mean(axis=0))
+    marks = []
+    for place in np.argsort(-distances, kind="stable")[:_MOST_MARKS]:
         name = scaler.names[int(place)]
         inside, outside = (
-            float(np.mean([described(examples[int(i)].features)[name] for i in part]))
+            float(np.mean([model_values(examples[int(i)].features)[name] for i in part]))
             for part in (group, rest)
         )
-        found.append((name, inside, outside))
-    return tuple(found)
+        marks.append((name, inside, outside))
+    return tuple(marks)
 
 
 def words_of(marks: Sequence[tuple[str, float, float]]) -> str:

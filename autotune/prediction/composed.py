@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from autotune.calibration.response import Calibration
 from autotune.prediction.composition import MATTERS, Composition, proposals
-from autotune.prediction.mapping import IN_TURN, Moved
+from autotune.prediction.mapping import IN_TURN, MappingChange
 from autotune.prediction.program_effects import (
-    COVERED,
+    MOST_GAP,
     RESIDUAL_PARTS,
     ProgramEffects,
 )
@@ -33,7 +33,7 @@ only counts as one run, whatever their number: it does not see a machine that ch
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judgement:
     """A setting for one program: log(T / T_default) expected, its standard deviation, and the
     chance of being slower than the default, 0 to 1.  ``runs``: how often the calibration measured
     what makes the difference.  ``above``: the standard deviation towards stronger effects than
@@ -61,7 +61,7 @@ class Judged:
         return math.expm1(-(self.log + reach * slow)), math.expm1(-(self.log - reach * fast))
 
 
-DEFAULT_JUDGED = Judged(DEFAULT, 0.0, 0.0, 0.0, 0)
+DEFAULT_JUDGEMENT = Judgement(DEFAULT, 0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -76,91 +76,101 @@ class ComposedModel:
 
     def judge(
         self, composition: Composition, features: Features, settings: Iterable[Setting]
-    ) -> list[Judged]:
+    ) -> list[Judgement]:
         """The settings that measurements cover, each with its chance of harm."""
         from scipy import stats
 
-        known = self.effects.of(features)
+        effects = self.effects.of(features)
         rest = max(composition.communicates - composition.responds, 0.0)
-        found = []
+        judgements = []
         for setting in settings:
-            composed = composition.log(setting)
-            mean, spread, programs = known.residual(setting)
-            if composed.uncovered > COVERED or not (composed.touched or programs):
+            effect = composition.log(setting)
+            mean, spread, programs = effects.residual(setting)
+            if effect.uncovered > MOST_GAP or not (effect.touched or programs):
                 continue
-            log = known.slope * composed.log + rest * mean
-            parts = composed.sd, known.between * composed.log, known.floor, rest * spread
+            log = effects.slope * effect.log + rest * mean
+            parts = effect.sd, effects.between * effect.log, effects.floor, rest * spread
             sd = math.sqrt(sum(part**2 for part in parts))
-            above = math.hypot(sd, composed.log * known.above)
-            runs = composed.runs or (programs if rest * abs(mean) > MATTERS else 0)
-            harm = float(stats.t.sf(-log / sd, known.dof)) if sd else 0.0
-            found.append(Judged(setting, log, sd, harm, runs, above))
-        return found
+            above = math.hypot(sd, effect.log * effects.above)
+            runs = effect.runs or (programs if rest * abs(mean) > MATTERS else 0)
+            harm = float(stats.t.sf(-log / sd, effects.dof)) if sd else 0.0
+            judgements.append(Judgement(setting, log, sd, harm, runs, above))
+        return judgements
 
-    def choose(self, judged: Sequence[Judged]) -> Judged:
+    def choose(self, judgements: Sequence[Judgement]) -> Judgement:
         """The setting with the largest gain that is certain enough; the default if none is."""
         good = [
-            one for one in judged if one.harm <= HARM and one.gain >= LEAST and one.runs >= ENOUGH
+            one
+            for one in judgements
+            if one.harm <= HARM and one.gain >= LEAST and one.runs >= ENOUGH
         ]
         return min(
-            good, key=lambda one: (one.log + one.sd, one.setting.key), default=DEFAULT_JUDGED
+            good, key=lambda one: (one.log + one.sd, one.setting.key), default=DEFAULT_JUDGEMENT
         )
 
     def candidates(
         self,
         composition: Composition,
         calibration: Calibration,
-        allowed: Callable[[Setting], bool],
+        allows: Callable[[Setting], bool],
     ) -> list[Setting]:
         """Settings that may be named: composed of what was measured, or with a residual only, as
-        far as they are ``allowed``."""
-        parts = [part for part in RESIDUAL_PARTS if allowed(part)]
-        settings = proposals(composition, [*calibration.settings, IN_TURN], allowed)
+        far as ``allows`` is true for them."""
+        parts = [part for part in RESIDUAL_PARTS if allows(part)]
+        settings = proposals(composition, [*calibration.settings, IN_TURN], allows)
         return list(dict.fromkeys([*settings, *parts]))
 
     def fastest(
         self,
         features: Features,
         calibration: Calibration,
-        allowed: Callable[[Setting], bool],
+        allows: Callable[[Setting], bool],
         most: int = 3,
     ) -> list[Setting] | None:
         """The settings with the best expected gains of at least :data:`LEAST`, certain or not; None
         as in :meth:`answer`."""
-        found = self.composition(features, calibration)
-        if found is None:
+        composition = self.composition(features, calibration)
+        if composition is None:
             return None
-        judged = self.judge(found, features, self.candidates(found, calibration, allowed))
-        order = sorted(judged, key=lambda one: (one.log, one.setting.key))
+        judgements = self.judge(
+            composition, features, self.candidates(composition, calibration, allows)
+        )
+        order = sorted(judgements, key=lambda one: (one.log, one.setting.key))
         return [one.setting for one in order if one.gain >= LEAST][:most]
 
     def answer(
         self,
         features: Features,
         calibration: Calibration,
-        allowed: Callable[[Setting], bool],
+        allows: Callable[[Setting], bool],
         hours: float,
     ) -> ComposedAnswer | None:
         """The setting for a program; None if the calibration has no table for its nodes.
 
         ``hours``: how far apart the times of the calibration are; within one time nothing is named.
         """
-        found = self.composition(features, calibration)
-        if found is None:
+        composition = self.composition(features, calibration)
+        if composition is None:
             return None
-        judged = self.judge(found, features, self.candidates(found, calibration, allowed))
-        best = min(judged, key=lambda one: (one.log, one.setting.key), default=DEFAULT_JUDGED)
-        parts = sorted(zip(found.shares, found.work, strict=True), key=lambda one: -one[0])
+        judgements = self.judge(
+            composition, features, self.candidates(composition, calibration, allows)
+        )
+        best = min(
+            judgements, key=lambda one: (one.log, one.setting.key), default=DEFAULT_JUDGEMENT
+        )
+        parts = sorted(
+            zip(composition.shares, composition.work, strict=True), key=lambda one: -one[0]
+        )
         return ComposedAnswer(
-            self.choose(judged) if hours >= APART_H else DEFAULT_JUDGED,
-            best if best.log < 0 else DEFAULT_JUDGED,
-            found.most(),
-            found.responds,
+            self.choose(judgements) if hours >= APART_H else DEFAULT_JUDGEMENT,
+            best if best.log < 0 else DEFAULT_JUDGEMENT,
+            composition.most(),
+            composition.responds,
             tuple((work, share) for share, work in parts),
             calibration,
             self.effects.of(features).dof,
             hours,
-            found.moved,
+            composition.moved,
         )
 
 
@@ -175,15 +185,15 @@ class ComposedAnswer:
     says it and it changes them.
     """
 
-    named: Judged
-    best: Judged
+    named: Judgement
+    best: Judgement
     most: float
     responds: float
     parts: tuple[tuple[Work, float], ...]
     calibration: Calibration
     dof: float
     hours: float
-    moved: Moved | None = None
+    moved: MappingChange | None = None
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from autotune.calibration.points import MESSAGES
 from autotune.calibration.response import Calibration, Response, ResponseTable
-from autotune.prediction.mapping import IN_TURN, Moved, moved
+from autotune.prediction.mapping import IN_TURN, MappingChange, mapping_change
 from autotune.prediction.workload import Work, near, timed_s, workload
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features
@@ -40,7 +40,7 @@ MATTERS = 0.005
 
 
 @dataclass(frozen=True)
-class Composed:
+class ComposedEffect:
     """log(T' / T) of one setting, and its standard deviation from the noise of the calibration.
 
     ``touched`` is the share of the run time that responds; ``uncovered`` that on which the setting
@@ -80,7 +80,7 @@ class Composition:
     shares: tuple[float, ...]
     blind: tuple[bool, ...]
     communicates: float = 0.0
-    moved: Moved | None = None
+    moved: MappingChange | None = None
 
     @classmethod
     def of(
@@ -97,58 +97,58 @@ class Composition:
         work = tuple(workload(features.profile, features.values["p2p_neighbours"], table.us))
         whole = timed_s(features)
         blind = tuple(w.far is not None and w.far != (table.nodes > 1) for w in work)
-        known = [near if hidden and table.nodes > 1 else table.us for hidden in blind]
+        probes = [near if is_blind and table.nodes > 1 else table.us for is_blind in blind]
         cost = [
             w.calls * (us(w.operation, w.size) or 0.0) / 1e6
-            for w, us in zip(work, known, strict=True)
+            for w, us in zip(work, probes, strict=True)
         ]
         shares = []
-        for w, spent in zip(work, cost, strict=True):
-            own = min(spent, w.seconds)
+        for w, cost_s in zip(work, cost, strict=True):
+            own = min(cost_s, w.seconds)
             # The rank that sends most may hold up all others.
-            largest = max(w.least, min(spent / w.ranks_share, w.sending))
+            largest = max(w.least, min(cost_s / w.ranks_share, w.sending))
             shares.append((own + waiting * max(largest - own, 0.0)) / whole)
         most = max(1.0, sum(shares))
         inside = sum(w.seconds for w in work) / whole
         own_shares = tuple(s / most for s in shares)
-        return cls(table, work, own_shares, blind, min(inside, 1.0), moved(features))
+        return cls(table, work, own_shares, blind, min(inside, 1.0), mapping_change(features))
 
     @property
     def responds(self) -> float:
         """The share of the run time that responds to settings at all."""
         return sum(self.shares)
 
-    def log(self, setting: Setting) -> Composed:
+    def log(self, setting: Setting) -> ComposedEffect:
         """The expected effect of a setting."""
         parts: list[_Part] = []
-        uncovered = unknown = 0.0
+        gap = unknown = 0.0
         other = self.moved if setting.get("map_by") == IN_TURN["map_by"] else None
         for work, whole_share, blind in zip(self.work, self.shares, self.blind, strict=True):
             share = whole_share
-            found, whole = covered(self.table, setting, work.operation, work.size)
+            response, whole = response_of(self.table, setting, work.operation, work.size)
             if other is not None and work.operation in MESSAGES:
                 changes = share * (other.leave if blind else 1 - other.stay)
                 ratio = self._across(work, blind)
                 parts.append(_Part(changes, ratio, _NEAR_UNKNOWN, _OF_DEFAULT))
                 # What the setting's other parameters do to these messages there was not measured.
-                uncovered += 0.0 if whole and found is None else changes * ratio
+                gap += 0.0 if whole and response is None else changes * ratio
                 share -= changes
             elif other is not None:
                 unknown += share**2  # Its messages go between other ranks: which ones is not known.
             if blind:
-                acts = not whole or found is not None
-                uncovered += share if acts else 0.0
+                acts = not whole or response is not None
+                gap += share if acts else 0.0
                 continue
-            uncovered += 0.0 if whole else share
-            if found is not None:
-                parts.append(_Part(share, math.exp(found.log), found.sd, found.runs))
+            gap += 0.0 if whole else share
+            if response is not None:
+                parts.append(_Part(share, math.exp(response.log), response.sd, response.runs))
         variance = sum((p.share * p.ratio * p.sd) ** 2 for p in parts)
-        variance += (uncovered**2 + unknown) * UNKNOWN**2
+        variance += (gap**2 + unknown) * UNKNOWN**2
         left = max(1 + sum(p.share * (p.ratio - 1) for p in parts), 0.02)
         runs = [p.runs for p in parts if p.share * abs(p.ratio - 1) > MATTERS]
-        touched = sum(p.share for p in parts)
-        return Composed(
-            math.log(left), math.sqrt(variance) / left, touched, uncovered, min(runs, default=0)
+        responding = sum(p.share for p in parts)
+        return ComposedEffect(
+            math.log(left), math.sqrt(variance) / left, responding, gap, min(runs, default=0)
         )
 
     def _across(self, work: Work, blind: bool) -> float:
@@ -161,7 +161,7 @@ class Composition:
     def most(self) -> float:
         """The largest gain that any measured setting could give, each work with its best response
         and, where that helps, with another mapping: a fraction of the run time's speed."""
-        saved = 0.0
+        saving = 0.0
         for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
             if blind:
                 continue
@@ -173,12 +173,12 @@ class Composition:
             if self.moved is not None and work.operation in MESSAGES:
                 stay = self.moved.stay
                 ratio = min(ratio, stay * ratio + (1 - stay) * self._across(work, blind))
-            saved += share * (1 - ratio)
-        return 1 / max(1 - saved, 0.02) - 1
+            saving += share * (1 - ratio)
+        return 1 / max(1 - saving, 0.02) - 1
 
 
 @lru_cache(maxsize=65536)
-def covered(
+def response_of(
     table: ResponseTable, setting: Setting, operation: str, size: float
 ) -> tuple[Response | None, bool]:
     """The response of an operation to a setting, and whether measurements cover all of it.
@@ -187,32 +187,34 @@ def covered(
     first, and those of its other parameters that were measured by themselves: their logarithms,
     drawn towards 0 by their noise, add.  None if nothing of it was measured here.
     """
-    known = _all(table, operation, size)
+    by_setting = _all(table, operation, size)
     parts = sorted(
-        (s for s in known if all(setting.get(n) == v for n, v in s.items())),
-        key=lambda s: (known[s].runs == 1, -len(s), s.key),
+        (s for s in by_setting if all(setting.get(n) == v for n, v in s.items())),
+        key=lambda s: (by_setting[s].runs == 1, -len(s), s.key),
     )
     rest = dict(setting)
-    found: list[Response] = []
+    responses: list[Response] = []
     for part in parts:
         if all(name in rest for name in part):
-            found.append(known[part])
+            responses.append(by_setting[part])
             for name in part:
                 del rest[name]
     open_ = [name for name in rest if name in _acting(table, operation)]
-    if not found:
+    if not responses:
         return None, not open_
     # Levels that act in the same way do not gain twice: nothing is faster than what was measured.
-    most = min(one.shrunk for one in known.values())
-    log = max(sum(one.shrunk for one in found), min(most, 0.0))
-    sd = math.sqrt(sum(one.sd**2 for one in found))
-    return Response(log, sd, min(one.runs for one in found)), not open_
+    most = min(one.shrunk for one in by_setting.values())
+    log = max(sum(one.shrunk for one in responses), min(most, 0.0))
+    sd = math.sqrt(sum(one.sd**2 for one in responses))
+    return Response(log, sd, min(one.runs for one in responses)), not open_
 
 
 @lru_cache(maxsize=4096)
 def _all(table: ResponseTable, operation: str, size: float) -> dict[Setting, Response]:
-    found = {s: table.response(s, operation, size) for s in table.responses}
-    return {s: response for s, response in found.items() if response is not None and s != DEFAULT}
+    responses = {s: table.response(s, operation, size) for s in table.responses}
+    return {
+        s: response for s, response in responses.items() if response is not None and s != DEFAULT
+    }
 
 
 @lru_cache(maxsize=256)
@@ -229,21 +231,21 @@ def _acting(table: ResponseTable, operation: str) -> frozenset[str]:
 def proposals(
     composition: Composition,
     settings: Sequence[Setting],
-    allowed: Callable[[Setting], bool] = lambda setting: True,
+    allows: Callable[[Setting], bool] = lambda setting: True,
     most: int = 40,
 ) -> list[Setting]:
     """Settings that may be fast for the program, composed of measured ones of different parameters,
-    greedily; the best single ones come first.  Only those that are ``allowed``."""
+    greedily; the best single ones come first.  Only those for which ``allows`` is true."""
     single = sorted((composition.log(s).log, s.key, s) for s in settings if s != DEFAULT)
-    useful = [s for log, _, s in single if log < 0 and allowed(s)][:most]
-    found: dict[Setting, None] = dict.fromkeys(useful)
+    useful = [s for log, _, s in single if log < 0 and allows(s)][:most]
+    proposal_set: dict[Setting, None] = dict.fromkeys(useful)
     for start in useful[:3]:
         whole = start
         for other in useful:
             if any(name in whole for name in other):
                 continue
-            joint = whole.updated(other)
-            if composition.log(joint).log < composition.log(whole).log - MATTERS and allowed(joint):
+            joint = whole.with_values(other)
+            if composition.log(joint).log < composition.log(whole).log - MATTERS and allows(joint):
                 whole = joint
-                found[whole] = None
-    return list(found)
+                proposal_set[whole] = None
+    return list(proposal_set)

@@ -24,8 +24,8 @@ from autotune.document import Document, Number
 from autotune.prediction.composed import ComposedModel
 from autotune.prediction.examples import Example, Floats, TrainingSet, means
 from autotune.prediction.predictor import KINDS
-from autotune.prediction.program_effects import COMPOSED, ProgramEffects
-from autotune.prediction.scorer import described
+from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
+from autotune.prediction.scorer import model_values
 from autotune.prediction.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
 from runner.types import finite
@@ -44,7 +44,7 @@ machines the same program may be in training and in the group left out: this tes
 carries over to another cluster, rank count or machine.  With program+machine nothing is learned
 from the program or from the machine.  With report the cells that are only for reporting are scored,
 and everything is learned from the others."""
-METHODS = (*KINDS, COMPOSED)
+METHODS = (*KINDS, COMPOSITION)
 
 ClassWide = Callable[[Sequence[Example]], Setting]
 
@@ -126,7 +126,7 @@ def evaluate(
     ``left_out`` is no key of GROUPS, ValueError for an unknown kind of model.
     """
     group = GROUPS[left_out]
-    found: dict[str, list[PredictionScore]] = {}
+    scores: dict[str, list[PredictionScore]] = {}
     groups = list(dict.fromkeys(group(e) for e in data.examples))
     if left_out == REPORT:
         groups = [REPORT]
@@ -135,15 +135,15 @@ def evaluate(
         inside = kept_for(data.examples, left_out, out)
         outside = [e for e in data.examples if group(e) == out]
         for method, verdicts in _judge(inside, outside, data.defaults, kinds, classwide).items():
-            found.setdefault(method, []).extend(verdicts)
-    scored = [e for e in data.examples if left_out != REPORT or e.split == REPORT]
+            scores.setdefault(method, []).extend(verdicts)
+    examples = [e for e in data.examples if left_out != REPORT or e.split == REPORT]
     return Evaluation(
         left_out,
-        tuple(row(method, verdicts) for method, verdicts in found.items()),
+        tuple(row(method, verdicts) for method, verdicts in scores.items()),
         data.hash,
         data.sources,
-        len(scored),
-        sum(e.null for e in scored),
+        len(examples),
+        sum(e.null for e in examples),
     )
 
 
@@ -154,25 +154,25 @@ def _judge(
     kinds: Sequence[str],
     classwide: ClassWide | None,
 ) -> dict[str, list[PredictionScore]]:
-    found = {
+    scores = {
         "default": [score_prediction(e, 0) for e in outside],
         "random": [judge_random(e) for e in outside],
         BEST_SINGLE: [score_prediction(e, best_single(inside, e)) for e in outside],
     }
     if classwide is not None:
-        chosen = classwide(inside)
-        found["class-wide"] = [score_prediction(e, _place(e, chosen)) for e in outside]
+        class_setting = classwide(inside)
+        scores["class-wide"] = [score_prediction(e, _place(e, class_setting)) for e in outside]
     for kind in kinds:
-        if kind == COMPOSED:
-            found[kind] = score_composed(ComposedModel(ProgramEffects.fit(inside)), outside)
+        if kind == COMPOSITION:
+            scores[kind] = score_compositions(ComposedModel(ProgramEffects.fit(inside)), outside)
             continue
         predictor = train(kind, inside, defaults).predictor
         for e in outside:
-            named = predictor.name(described(e.features), e.settings)
-            index = _place(e, named.setting)
-            stated = Stated(named.harm or 0.0, index, named.interval) if index else None
-            found.setdefault(kind, []).append(score_prediction(e, index, stated))
-    return found
+            answer = predictor.name(model_values(e.features), e.settings)
+            index = _place(e, answer.setting)
+            statement = Statement(answer.harm or 0.0, index, answer.interval) if index else None
+            scores.setdefault(kind, []).append(score_prediction(e, index, statement))
+    return scores
 
 
 def kept_for(examples: Sequence[Example], left_out: str, out: object) -> list[Example]:
@@ -184,20 +184,26 @@ def kept_for(examples: Sequence[Example], left_out: str, out: object) -> list[Ex
     return [e for e in examples if e.app not in apps and e.machine not in machines]
 
 
-def score_composed(model: ComposedModel, outside: Sequence[Example]) -> list[PredictionScore]:
+def score_compositions(model: ComposedModel, outside: Sequence[Example]) -> list[PredictionScore]:
     """The scores of what the model names among the settings that each cell has recorded.  Intervals
     are those of the setting with the best score, named or not."""
     scores = []
     for e in outside:
-        found = None if e.calibration is None else model.composition(e.features, e.calibration)
-        judged = [] if found is None else model.judge(found, e.features, e.settings[1:])
-        named = model.choose(judged)
-        shown = named if named.setting else min(judged, key=lambda one: one.log, default=None)
-        stated = None
-        if shown is not None:
-            interval = shown.interval(model.effects.of(e.features).dof)
-            stated = Stated(shown.harm, _place(e, shown.setting), interval)
-        scores.append(score_prediction(e, _place(e, named.setting), stated))
+        composition = (
+            None if e.calibration is None else model.composition(e.features, e.calibration)
+        )
+        judgements = (
+            [] if composition is None else model.judge(composition, e.features, e.settings[1:])
+        )
+        choice = model.choose(judgements)
+        subject = (
+            choice if choice.setting else min(judgements, key=lambda one: one.log, default=None)
+        )
+        statement = None
+        if subject is not None:
+            interval = subject.interval(model.effects.of(e.features).dof)
+            statement = Statement(subject.harm, _place(e, subject.setting), interval)
+        scores.append(score_prediction(e, _place(e, choice.setting), statement))
     return scores
 
 
@@ -221,7 +227,7 @@ def _place(example: Example, setting: Setting) -> int:
 
 
 @dataclass(frozen=True)
-class Stated:
+class Statement:
     """What a model says of the setting with this index: its chance of being slower, and the 95 %
     interval of its gain."""
 
@@ -252,13 +258,15 @@ class PredictionScore:
     """Whether the stated interval holds the measured gain; null without one."""
 
 
-def score_prediction(example: Example, index: int, stated: Stated | None = None) -> PredictionScore:
+def score_prediction(
+    example: Example, index: int, statement: Statement | None = None
+) -> PredictionScore:
     """The score of naming the setting with this index for this cell."""
     ratio = float(example.ratios[index])
-    covered = None
-    if stated is not None and stated.interval is not None:
-        low, high = stated.interval
-        covered = low <= 1 / example.measured(stated.index) - 1 <= high
+    holds_gain = None
+    if statement is not None and statement.interval is not None:
+        low, high = statement.interval
+        holds_gain = low <= 1 / example.measured_ratio(statement.index) - 1 <= high
     return PredictionScore(
         cell=example.key,
         app=example.app,
@@ -268,8 +276,8 @@ def score_prediction(example: Example, index: int, stated: Stated | None = None)
         share=_share(example, 1 / ratio - 1),
         slower=index > 0 and bool(example.logs[index] > example.beyond_noise(index)),
         false=example.null and index > 0,
-        harm=stated.harm if stated is not None and index > 0 else 0.0,
-        covered=covered,
+        harm=statement.harm if statement is not None and index > 0 else 0.0,
+        covered=holds_gain,
     )
 
 
@@ -325,7 +333,7 @@ class EvaluationRow:
         return sum(v.harm for v in self.verdicts)
 
     @property
-    def covered(self) -> tuple[int, int]:
+    def interval_hits(self) -> tuple[int, int]:
         """Of how many programs the stated interval holds the measured gain, and of how many one was
         stated: each program's first cell with an interval counts."""
         first: dict[str, bool] = {}
@@ -337,7 +345,7 @@ class EvaluationRow:
     @property
     def document(self) -> MethodScores:
         """The part of an evaluation's document."""
-        programs, those = self.covered
+        programs, those = self.interval_hits
         return MethodScores(
             method=self.method,
             performance_ratio=self.performance,

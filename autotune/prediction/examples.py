@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.best_known import best_known
+from autotune.anova.best_known import opub_of
 from autotune.calibration.response import CALIBRATIONS, Calibration
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.datasets.dataset import CALIBRATION, FEATURES
@@ -77,7 +77,7 @@ class Example:
         medians[0] = 1.0
         return np.maximum(medians, 1.0) if self.null else medians
 
-    def measured(self, index: int) -> float:
+    def measured_ratio(self, index: int) -> float:
         """Median T / T_default of a setting as it was measured, on a null cell too; infinite if it
         failed."""
         runs = self.runs[index]
@@ -166,10 +166,10 @@ class TrainingSet:
 
 def distinct(examples: Iterable[Example]) -> tuple[Setting, ...]:
     """Every setting that the examples ran, each once, the default first."""
-    seen: dict[Setting, None] = {DEFAULT: None}
+    settings: dict[Setting, None] = {DEFAULT: None}
     for example in examples:
-        seen.update(dict.fromkeys(example.settings))
-    return tuple(seen)
+        settings.update(dict.fromkeys(example.settings))
+    return tuple(settings)
 
 
 def means(examples: Sequence[Example], weights: Sequence[float] | None = None) -> dict[str, float]:
@@ -200,16 +200,16 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     for place in places:
         dataset = load(place)
         calibration = stored_calibration(dataset)
-        if (off := dataset.card.unguarded) is not None:
+        if (off := dataset.card.guard_note) is not None:
             notes.append(Note(off.code, f"{dataset.name}: {off.words}", off.data))
         for cell in dataset.cells:
             if split is not None and cell.split != split:
                 continue
-            found = _example(dataset, cell, len(places) > 1, calibration)
-            if isinstance(found, Note):
-                notes.append(found)
+            example = _example(dataset, cell, len(places) > 1, calibration)
+            if isinstance(example, Note):
+                notes.append(example)
                 continue
-            examples.append(found)
+            examples.append(example)
             space = dataset.space(cell)
             defaults |= {p.name: p.default for p in space if p.default is not None}
     return TrainingSet(tuple(examples), tuple(str(p) for p in places), defaults, tuple(notes))
@@ -237,8 +237,8 @@ def _example(
     by_setting = {int(str(i)): tuple(g["ratio"]) for i, g in runs.groupby("setting")}
     # Settings that have the same effect in this cell were run once, under the number of the first.
     # In other cells their effects may differ, so each keeps its name.
-    measured = [i for i, first in enumerate(same) if first in by_setting]
-    if 0 not in measured or len(measured) < 2:
+    indices = [i for i, first in enumerate(same) if first in by_setting]
+    if 0 not in indices or len(indices) < 2:
         words = f"{where} is left out: it needs runs of the default and of another setting"
         return Note("cell.few_runs", words, {"cell": where})
     settings = dataset.settings(cell)
@@ -249,8 +249,8 @@ def _example(
         ranks=cell.ranks,
         cluster=cell.cluster,
         features=features,
-        settings=tuple(settings[i] for i in measured),
-        runs=tuple(by_setting[same[i]] for i in measured),
+        settings=tuple(settings[i] for i in indices),
+        runs=tuple(by_setting[same[i]] for i in indices),
         opub=ratio,
         null=null,
         machine=dataset.card.machine.fingerprint,
@@ -303,8 +303,8 @@ def _best(
                 "ok": runs["state"] == "ok",
             }
         )
-        known = best_known(table)
-        ratio, null = 1 / (1 + known.gain), known.null
+        opub = opub_of(table)
+        ratio, null = 1 / (1 + opub.gain), opub.null
     # A ratio that is not better than the default cannot be the scale of a share.
     if null or not ratio < 1 or not math.isfinite(ratio):
         return 1.0, True

@@ -25,7 +25,7 @@ import numpy as np
 from autotune.errors import UsageError
 from autotune.prediction.examples import Example, Floats, distinct
 from autotune.prediction.parsing import floats, mapping, number, sequence
-from autotune.prediction.scorer import NODES, Effect, Options, Scorer, described
+from autotune.prediction.scorer import NODES, Effect, Options, Scorer, model_values
 from autotune.space import Setting, Value
 from autotune.space.parameter import operation_of
 from runner.trace.schema import COLLECTIVES, SIZE_BINS
@@ -43,7 +43,7 @@ _LIMIT = re.compile(r"(?<!_rndv)_(eager_limit|eager_threshold|max_send_size)$", 
 """Names of limits on the bytes of one message or of one piece of it."""
 _LATENCY = 16384.0
 """Latency as bytes: the fixed cost of a message equals the cost of sending so many bytes."""
-UNUSED = 0.005
+LEAST_SHARE = 0.005
 """A parameter that acts on a smaller share of the run time is not proposed."""
 LARGE = 13
 """From 2^13 bytes on, a collective's cost depends on its bytes; below, on its messages."""
@@ -63,9 +63,9 @@ class Exposure:
     def to(self, parameter: str) -> tuple[float, float]:
         """Shares of the run time that the parameter can act on: in messages between two ranks, and
         in collectives; each 0 to 1."""
-        there = self._there(parameter) * self.values["comm_fraction"]
+        channel = self._channel_share(parameter) * self.values["comm_fraction"]
         p2p, coll = self._parts(parameter)
-        return there * p2p, there * coll
+        return channel * p2p, channel * coll
 
     def crossing(self, parameter: str, old: float, new: float) -> float:
         """Share of the run time in messages with a size between two limits, ``old`` and ``new``."""
@@ -73,7 +73,7 @@ class Exposure:
             return 0.0
         low, high = sorted((old, new))
         part = sum(share for size, share in self._traffic if low < size <= high)
-        return self._there(parameter) * self.values["comm_fraction"] * part
+        return self._channel_share(parameter) * self.values["comm_fraction"] * part
 
     def large(self, parameter: str) -> float:
         """1 if the parameter's collective moves long messages, 0 if short ones."""
@@ -82,7 +82,7 @@ class Exposure:
             return 0.0
         return 1.0 if self._each(operation) >= 2**LARGE else 0.0
 
-    def _there(self, parameter: str) -> float:
+    def _channel_share(self, parameter: str) -> float:
         """Share of the messages, 0 to 1, that use the network or memory of the parameter."""
         if self.nodes > 1:
             # The trace does not say how many of the messages stay within a node.
@@ -110,14 +110,14 @@ class Exposure:
             name: self.values[f"{name}_calls"] * (1 + self.values[f"{name}_bytes"] / _LATENCY)
             for name in COLLECTIVES
         }
-        found = {}
+        shares = {}
         for name, cost in costs.items():
             kind = PATTERN_SHARES.get(name, "n_to_n_share")
             whole = sum(
                 c for n, c in costs.items() if PATTERN_SHARES.get(n, "n_to_n_share") == kind
             )
-            found[name] = self.values[kind] * cost / whole if whole else 0.0
-        return found
+            shares[name] = self.values[kind] * cost / whole if whole else 0.0
+        return shares
 
     @cached_property
     def _traffic(self) -> list[tuple[float, float]]:
@@ -127,9 +127,9 @@ class Exposure:
         whole = sum(costs) or 1.0
         p2p = self.values["p2p_share"] + self.values["wait_share"]
         # The middle of a bin on the logarithmic scale of the sizes.
-        found = [(1.4 * 2.0**k, p2p * cost / whole) for k, cost in enumerate(costs) if cost]
-        found += [(self._each(n), share) for n, share in self._operations.items() if share]
-        return found
+        sizes = [(1.4 * 2.0**k, p2p * cost / whole) for k, cost in enumerate(costs) if cost]
+        sizes += [(self._each(n), share) for n, share in self._operations.items() if share]
+        return sizes
 
     def _each(self, operation: str) -> float:
         """Bytes of one message of the collective."""
@@ -138,16 +138,20 @@ class Exposure:
 
 
 def acting(setting: Setting, values: Mapping[str, float]) -> Setting:
-    """The setting without the parameters that can touch nothing in the program (:func:`unused`)."""
-    return setting.without(*unused(setting, [values]))
+    """The setting without its :func:`unused_parameters`, which can touch nothing in the program."""
+    return setting.without(*unused_parameters(setting, [values]))
 
 
-def unused(parameters: Iterable[str], traced: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
-    """Parameters that act on less than :data:`UNUSED` of the run time in each of the traced
-    launches, for example the algorithm of a barrier where there was no barrier.  ``traced``: values
-    by feature of each launch, at least one."""
-    known = [Exposure(values) for values in traced]
-    return tuple(p for p in parameters if all(sum(seen.to(p)) < UNUSED for seen in known))
+def unused_parameters(
+    parameters: Iterable[str], launches: Sequence[Mapping[str, float]]
+) -> tuple[str, ...]:
+    """Parameters that act on less than :data:`LEAST_SHARE` of the run time in each of the traced
+    launches, for example the algorithm of a barrier where there was no barrier.  ``launches``:
+    values by feature of each launch, at least one."""
+    exposures = [Exposure(values) for values in launches]
+    return tuple(
+        p for p in parameters if all(sum(exposure.to(p)) < LEAST_SHARE for exposure in exposures)
+    )
 
 
 PARTS = tuple(
@@ -160,7 +164,7 @@ ranks (``p2p``), on collectives (``coll``) and on collectives with long messages
 limit that is raised (``up``) or lowered (``down``)."""
 _ROWS = 100.0
 """Weight of all settings of one program together, however many it ran."""
-_CROSSED = 2.0
+_CROSSING_WEIGHT = 2.0
 """Factor for messages between two limits: sending messages at once is the purpose of a limit, so
 more effect is expected there."""
 
@@ -199,15 +203,17 @@ class ExposureModel(Scorer):
     def fit(
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> ExposureModel:
-        known = {n: float(v) for n, v in defaults.items() if isinstance(v, int | float)}
+        numeric_defaults = {n: float(v) for n, v in defaults.items() if isinstance(v, int | float)}
         levels = sorted({pair for s in distinct(examples) for pair in s.items()}, key=repr)
-        exposures = [Exposure(described(e.features)) for e in examples]
-        seen = [{pair: dict(_amounts(x, *pair, known)) for pair in levels} for x in exposures]
-        columns = {c: None for of in seen for amounts in of.values() for c in amounts}
+        exposures = [Exposure(model_values(e.features)) for e in examples]
+        amounts_by_example = [
+            {pair: dict(_amounts(x, *pair, numeric_defaults)) for pair in levels} for x in exposures
+        ]
+        columns = {c: None for of in amounts_by_example for amounts in of.values() for c in amounts}
         places = {column: at for at, column in enumerate(sorted(columns, key=repr))}
         ridge = float(options["ridge"])
         squares, sums = np.eye(len(places)) * ridge, np.zeros(len(places))
-        for example, amounts_of in zip(examples, seen, strict=True):
+        for example, amounts_of in zip(examples, amounts_by_example, strict=True):
             rows = np.zeros((len(example.settings), len(places)))
             for row, setting in enumerate(example.settings):
                 for pair in setting.items():
@@ -219,12 +225,12 @@ class ExposureModel(Scorer):
             sums += (rows.T * weights) @ example.logs
         spread = np.linalg.inv(squares)
         effects = Effects(places, spread @ sums, np.sqrt(spread.diagonal()), ridge**-0.5)
-        return cls(effects, float(options["caution"]), known)
+        return cls(effects, float(options["caution"]), numeric_defaults)
 
     def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
         exposure, effects = Exposure(values), self._effects
         levels = {pair for setting in candidates for pair in setting.items()}
-        known: dict[tuple[str, Value], tuple[float, float]] = {}
+        by_pair: dict[tuple[str, Value], tuple[float, float]] = {}
         for pair in levels:
             mean = variance = 0.0
             for column, amount in _amounts(exposure, *pair, self._defaults):
@@ -233,20 +239,20 @@ class ExposureModel(Scorer):
                 variance += (
                     amount * (effects.unseen if at is None else effects.deviations[at])
                 ) ** 2
-            known[pair] = mean, variance
-        sums = [np.sum([known[p] for p in s.items()] or [(0.0, 0.0)], axis=0) for s in candidates]
+            by_pair[pair] = mean, variance
+        sums = [np.sum([by_pair[p] for p in s.items()] or [(0.0, 0.0)], axis=0) for s in candidates]
         means, variances = np.array(sums).reshape(-1, 2).T
         return np.asarray(means + self._caution * np.sqrt(variances), dtype=np.float64)
 
     def why(self, values: Mapping[str, float], setting: Setting) -> dict[str, Effect]:
         exposure, effects = Exposure(values), self._effects
-        found = {}
+        effects_by_name = {}
         for name, value in setting.items():
             amounts = _amounts(exposure, name, value, self._defaults)
-            known = [(effects.columns.get(column), amount) for column, amount in amounts]
-            log = sum(amount * effects.means[at] for at, amount in known if at is not None)
-            found[name] = Effect(min(1.0, sum(exposure.to(name))), float(log))
-        return found
+            terms = [(effects.columns.get(column), amount) for column, amount in amounts]
+            log = sum(amount * effects.means[at] for at, amount in terms if at is not None)
+            effects_by_name[name] = Effect(min(1.0, sum(exposure.to(name))), float(log))
+        return effects_by_name
 
     def to_json(self) -> dict[str, Any]:
         parameters: dict[str, dict[str, list[Any]]] = defaultdict(dict)
@@ -300,15 +306,15 @@ def _amounts(
     """How much of the program's time each effect of a level can touch; zeros are left out."""
     where = "between" if exposure.nodes > 1 else "within"
     p2p, coll = exposure.to(name)
-    old, crossed, way = defaults.get(name), 0.0, "up"
+    old, crossing, way = defaults.get(name), 0.0, "up"
     if old is not None and isinstance(value, int | float):
-        crossed = _CROSSED * exposure.crossing(name, old, value)
+        crossing = _CROSSING_WEIGHT * exposure.crossing(name, old, value)
         way = "up" if value > old else "down"
     for part, level, amount in (
         ("p2p", value, p2p),
         ("coll", value, coll),
         ("large", value, coll * exposure.large(name)),
-        (way, None, crossed),
+        (way, None, crossing),
     ):
         if amount and math.isfinite(amount):
             yield (name, f"{where} {part}", level), amount

@@ -12,7 +12,7 @@ IN_TURN = Setting({"map_by": "node"})
 
 
 @dataclass(frozen=True)
-class Moved:
+class MappingChange:
     """Shares of the messages that go between nodes, 0 to 1: in the traced run, and with the ranks
     dealt out to the nodes in turn."""
 
@@ -31,7 +31,7 @@ class Moved:
         return max((self.after - self.before) / inside, 0.0) if inside else 0.0
 
 
-def moved(features: Features) -> Moved | None:
+def mapping_change(features: Features) -> MappingChange | None:
     """None if the mapping would not change it, or if the trace does not say it."""
     partners = features.partners
     if partners is None or features.nodes == 1:
@@ -39,5 +39,5 @@ def moved(features: Features) -> Moved | None:
     dealt = partners.in_turn()
     if dealt is None:
         return None
-    found = Moved(partners.far(partners.nodes), partners.far(dealt))
-    return None if found.before == found.after else found
+    change = MappingChange(partners.far(partners.nodes), partners.far(dealt))
+    return None if change.before == change.after else change

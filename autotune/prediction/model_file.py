@@ -16,16 +16,16 @@ from autotune.errors import UsageError
 from autotune.prediction.examples import TrainingSet, distinct
 from autotune.prediction.parsing import mapping, number, settings, text, texts
 from autotune.prediction.predictor import Predictor
-from autotune.prediction.training import Trained
+from autotune.prediction.training import TrainingResult
 from autotune.space import Setting
 from runner import files
 from runner.files.json_text import parse_json
 from runner.files.paths import is_file
 
 SCHEMA = "autotune-model-1"
-SHIPPED = "shipped.json"
+SHIPPED_FILE = "shipped.json"
 _LARGEST = 64 << 20
-_AGAIN = "Train a new one: autotune train --from DATASET"
+_TRAIN_HINT = "Train a new one: autotune train --from DATASET"
 
 
 @dataclass(frozen=True)
@@ -62,11 +62,11 @@ class ModelFile:
         }
 
 
-def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -> ModelFile:
+def model_of(training: TrainingResult, data: TrainingSet, scores: Mapping[str, float]) -> ModelFile:
     """The model file of a trained predictor."""
     about = About(
-        kind=trained.kind,
-        options=dict(trained.options),
+        kind=training.kind,
+        options=dict(training.options),
         data_hash=data.hash,
         # The last part of the path names the data; the rest holds only on one machine.
         sources=tuple(Path(s).name for s in data.sources),
@@ -76,17 +76,17 @@ def model_of(trained: Trained, data: TrainingSet, scores: Mapping[str, float]) -
         versions=_versions(),
         scores=dict(scores),
     )
-    return ModelFile(trained.predictor, distinct(data.examples), about)
+    return ModelFile(training.predictor, distinct(data.examples), about)
 
 
 def _versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in ("mpi-autotune", "numpy", "scikit-learn", "scipy"):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            versions[name] = "unknown"
+    return versions
 
 
 def default_place() -> Path:
@@ -103,11 +103,11 @@ def find_model(place: str | None = None) -> ModelFile:
         return load_model(Path(place))
     if is_file(default_place()):
         return load_model(default_place())
-    shipped = resources.files("autotune.prediction") / SHIPPED
-    if shipped.is_file():
-        return model_from_text(shipped.read_text(encoding="utf-8"), "the shipped model")
+    resource = resources.files("autotune.prediction") / SHIPPED_FILE
+    if resource.is_file():
+        return model_from_text(resource.read_text(encoding="utf-8"), "the shipped model")
     raise UsageError(
-        f"no model found: none at {default_place()}, and none is shipped.\n{_AGAIN}",
+        f"no model found: none at {default_place()}, and none is shipped.\n{_TRAIN_HINT}",
         code="model.missing",
     )
 
@@ -123,7 +123,7 @@ def load_model(path: Path) -> ModelFile:
             ) from None
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
-            f"cannot read the model {path}: {reason}.\n{_AGAIN}", code="model.unreadable"
+            f"cannot read the model {path}: {reason}.\n{_TRAIN_HINT}", code="model.unreadable"
         ) from None
     return model_from_text(content, str(path))
 
@@ -134,14 +134,14 @@ def model_from_text(content: str, place: str) -> ModelFile:
         data = parse_json(content, finite=True)
     except ValueError as problem:
         raise UsageError(
-            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}",
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_TRAIN_HINT}",
             code="model.damaged",
         ) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        found = data.get("schema") if isinstance(data, dict) else None
+        schema = data.get("schema") if isinstance(data, dict) else None
         raise UsageError(
-            f"{place}: schema is {found!r}, expected {SCHEMA!r}: written by another "
-            f"version, or not a model.\n{_AGAIN}",
+            f"{place}: schema is {schema!r}, expected {SCHEMA!r}: written by another "
+            f"version, or not a model.\n{_TRAIN_HINT}",
             code="model.version",
         )
     try:
@@ -152,7 +152,7 @@ def model_from_text(content: str, place: str) -> ModelFile:
             place,
         )
     except ValueError as problem:
-        raise UsageError(f"{place}: {problem}.\n{_AGAIN}", code="model.invalid") from None
+        raise UsageError(f"{place}: {problem}.\n{_TRAIN_HINT}", code="model.invalid") from None
 
 
 def _about(data: Mapping[str, Any]) -> About:

@@ -9,7 +9,7 @@ import numpy as np
 
 from autotune.prediction.examples import Example, Floats, means
 from autotune.prediction.parsing import floats, integer, mapping, required_entry, settings
-from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, model_values
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
 
@@ -41,19 +41,19 @@ class Neighbours(Scorer):
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> Neighbours:
         scaler = Scaler.fit(examples, SETS[str(options["features"])])
-        points = np.array([scaler(described(e.features)) for e in examples])
+        points = np.array([scaler(model_values(e.features)) for e in examples])
         return cls(scaler, points, [means([e]) for e in examples], int(options["k"]))
 
     def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
         distances = np.linalg.norm(self._points - self._scaler(values), axis=1)
         near = [self._tables[i] for i in nearest(distances, self._k)]
-        found = np.zeros(len(candidates))
+        means = np.zeros(len(candidates))
         for place, candidate in enumerate(candidates):
-            seen = [table[candidate.key] for table in near if candidate.key in table]
+            logs = [table[candidate.key] for table in near if candidate.key in table]
             # More than half of the neighbours must have run the setting; fewer are no evidence.
-            if 2 * len(seen) > len(near):
-                found[place] = float(np.mean(seen))
-        return found
+            if 2 * len(logs) > len(near):
+                means[place] = float(np.mean(logs))
+        return means
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -70,13 +70,13 @@ class Neighbours(Scorer):
         tables = required_entry(data, "tables")
         if not isinstance(tables, list) or len(tables) != len(points):
             raise ValueError("tables: expected one table for each of points")
-        checked = []
+        logs_by_key = []
         for table in tables:
             if not isinstance(table, dict):
                 raise ValueError("tables: expected JSON objects")
             numbers = floats({"tables": list(table.values())}, "tables", (None,))
-            checked.append(dict(zip(table, numbers.tolist(), strict=True)))
-        return cls(scaler, points, checked, integer(data, "k", 1, 100))
+            logs_by_key.append(dict(zip(table, numbers.tolist(), strict=True)))
+        return cls(scaler, points, logs_by_key, integer(data, "k", 1, 100))
 
 
 class ThesisNeighbours(Scorer):
@@ -112,7 +112,7 @@ class ThesisNeighbours(Scorer):
         best = [int(e.ratios.argmin()) for e in examples]
         return cls(
             scaler,
-            np.array([scaler(described(e.features)) for e in examples]),
+            np.array([scaler(model_values(e.features)) for e in examples]),
             tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
             np.array([e.logs[i] for e, i in zip(examples, best, strict=True)]),
             ValueCode.of([s for e in examples for s in e.settings], defaults),
@@ -122,9 +122,9 @@ class ThesisNeighbours(Scorer):
     def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
         distances = np.linalg.norm(self._points - self._scaler(values), axis=1)
         near = nearest(distances, self._k)
-        wanted = self._code.average([self._best[i] for i in near])
-        expected = float(self._gains[near].mean())
-        return near_scores(self._code, wanted, candidates, expected)
+        target = self._code.average([self._best[i] for i in near])
+        mean_gain = float(self._gains[near].mean())
+        return near_scores(self._code, target, candidates, mean_gain)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -15,11 +15,11 @@ import numpy as np
 
 from autotune.prediction.examples import Example, Floats, distinct, means
 from autotune.prediction.parsing import floats, mapping, number, sequence, texts
-from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, model_values
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import Setting, Value
 
-HIDDEN = (16, 10)
+LAYER_SIZES = (16, 10)
 _INPUT = np.sqrt(19.0)
 """The scaler divides by the root of the number of features; a network needs deviations near 1."""
 
@@ -38,7 +38,7 @@ class Layers:
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         network = MLPRegressor(
-            hidden_layer_sizes=HIDDEN, activation="tanh", random_state=0, **options
+            hidden_layer_sizes=LAYER_SIZES, activation="tanh", random_state=0, **options
         )
         # For such small matrices, waking the threads of BLAS costs more than the arithmetic.
         with warnings.catch_warnings(), threadpool_limits(limits=1, user_api="blas"):
@@ -109,7 +109,7 @@ class Network(Scorer):
         middle = np.array([overall[key] for key in common])
         # A program that did not run a setting gets the mean, so it has no influence.
         targets = np.array([[t.get(key, overall[key]) for key in common] for t in tables]) - middle
-        inputs = np.array([scaler(described(e.features)) for e in examples])
+        inputs = np.array([scaler(model_values(e.features)) for e in examples])
         alpha = float(options["alpha"])
         # Log ratios are a few per cent: unscaled, the penalty on the weights would dominate.
         size = max(float(targets.std()), 1e-6)
@@ -150,11 +150,11 @@ class ThesisNetwork(Scorer):
     summary: ClassVar[str] = "19-16-10-p as in the thesis: the outputs are the values"
     grid: ClassVar[tuple[Options, ...]] = ({"rate": 0.25, "momentum": 0.8},)
 
-    def __init__(self, scaler: Scaler, layers: Layers, code: ValueCode, expected: float):
+    def __init__(self, scaler: Scaler, layers: Layers, code: ValueCode, mean_gain: float):
         self._scaler = scaler
         self._layers = layers
         self._code = code
-        self._expected = expected
+        self._mean_gain = mean_gain
 
     @classmethod
     def fit(
@@ -164,7 +164,7 @@ class ThesisNetwork(Scorer):
         code = ValueCode.of([s for e in examples for s in e.settings], defaults)
         best = [e.settings[int(e.ratios.argmin())] for e in examples]
         layers = Layers.fit(
-            np.array([scaler(described(e.features)) for e in examples]),
+            np.array([scaler(model_values(e.features)) for e in examples]),
             np.array([code.encode(s) for s in best]),
             solver="sgd",
             learning_rate_init=float(options["rate"]),
@@ -175,15 +175,15 @@ class ThesisNetwork(Scorer):
         return cls(scaler, layers, code, float(np.mean([e.logs.min() for e in examples])))
 
     def scores(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> Floats:
-        wanted = self._code.snap(np.atleast_1d(self._layers(self._scaler(values))))
-        return near_scores(self._code, wanted, candidates, self._expected)
+        target = self._code.snap(np.atleast_1d(self._layers(self._scaler(values))))
+        return near_scores(self._code, target, candidates, self._mean_gain)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "scaler": self._scaler.to_json(),
             "layers": self._layers.to_json(),
             "code": self._code.to_json(),
-            "expected": self._expected,
+            "expected": self._mean_gain,
         }
 
     @classmethod

@@ -82,10 +82,10 @@ def floats(data: Mapping[str, Any], key: str, shape: tuple[int | None, ...]) -> 
     return array
 
 
-def names(data: Mapping[str, Any], key: str, known: Container[str]) -> tuple[str, ...]:
+def names(data: Mapping[str, Any], key: str, vocabulary: Container[str]) -> tuple[str, ...]:
     """The feature names of ``key``, at least one, each known and once; else raises ValueError."""
     words = texts(data, key)
-    unknown = [word for word in words if word not in known]
+    unknown = [word for word in words if word not in vocabulary]
     if unknown or not words or len(set(words)) != len(words):
         raise ValueError(f"{key}: expected names of known features, each once; not {unknown[:3]}")
     return words
@@ -93,14 +93,14 @@ def names(data: Mapping[str, Any], key: str, known: Container[str]) -> tuple[str
 
 def settings(data: Mapping[str, Any], key: str) -> tuple[Setting, ...]:
     """The settings of ``key``; raises ValueError for anything else."""
-    found = []
+    entries = []
     for item in sequence(data, key):
         if not isinstance(item, dict):
             raise ValueError(f"{key}: expected a list of settings")
         try:
             setting = Setting(item)
             check_values(setting, key)
-            found.append(setting)
+            entries.append(setting)
         except UsageError as problem:
             raise ValueError(f"{key}: {problem}") from None
-    return tuple(found)
+    return tuple(entries)

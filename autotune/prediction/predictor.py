@@ -19,7 +19,7 @@ from autotune.prediction.exposure import ExposureModel
 from autotune.prediction.neighbours import Neighbours, ThesisNeighbours
 from autotune.prediction.network import Network, ThesisNetwork
 from autotune.prediction.parsing import floats, mapping, number, texts
-from autotune.prediction.scorer import SETS, Effect, Scaler, Scorer, described
+from autotune.prediction.scorer import SETS, Effect, Scaler, Scorer, model_values
 from autotune.space import DEFAULT, Setting
 from runner.types import finite
 
@@ -82,8 +82,8 @@ class Checks:
         gains = -self.predicted
         best, best_cost = math.inf, 0.0
         for bar in sorted({SURE, *gains[gains >= SURE].tolist()}, reverse=True):
-            named = gains >= bar
-            cost = float(self.costs[named].sum())
+            is_named = gains >= bar
+            cost = float(self.costs[is_named].sum())
             if cost < best_cost:
                 best, best_cost = bar, cost
         return best
@@ -99,9 +99,13 @@ class Checks:
     def residuals(self, bar: float) -> Floats:
         """actual - predicted of each program where a setting was named, the mean of its cells: two
         cells of a program are not two witnesses.  Of all programs if fewer than 4."""
-        named = -self.predicted >= bar
-        chosen = named if len(set(self.program[named])) >= 4 else np.ones(len(named), dtype=bool)
-        errors, programs = (self.actual - self.predicted)[chosen], self.program[chosen]
+        is_named = -self.predicted >= bar
+        subset = (
+            is_named
+            if len(set(self.program[is_named])) >= 4
+            else np.ones(len(is_named), dtype=bool)
+        )
+        errors, programs = (self.actual - self.predicted)[subset], self.program[subset]
         means = [errors[programs == one].mean() for one in dict.fromkeys(programs.tolist())]
         return np.array(means, dtype=np.float64)
 
@@ -132,9 +136,10 @@ class NamedSetting:
     unsure: str
     why: Mapping[str, Effect] = field(default_factory=dict)
 
-    def meaning(self, here: Mapping[Setting, Setting]) -> NamedSetting:
-        """The same answer with other settings in place of its own; those not in ``here`` stay."""
-        setting, best = (here.get(one, one) for one in (self.setting, self.best))
+    def meaning(self, local_settings: Mapping[Setting, Setting]) -> NamedSetting:
+        """The same answer with other settings in place of its own, as far as ``local_settings`` has
+        them."""
+        setting, best = (local_settings.get(one, one) for one in (self.setting, self.best))
         return replace(self, setting=setting, best=best)
 
     def withdrawn(self, unsure: str) -> NamedSetting:
@@ -144,7 +149,7 @@ class NamedSetting:
             self, setting=DEFAULT, gain=None, interval=None, harm=None, unsure=unsure, why={}
         )
 
-    def renamed(self, names: Mapping[str, str]) -> NamedSetting:
+    def with_names(self, names: Mapping[str, str]) -> NamedSetting:
         """The same answer with other parameter names; names that are not in ``names`` stay."""
 
         def under(setting: Setting) -> Setting:
@@ -196,7 +201,7 @@ class Predictor:
             scorer=scorer,
             scaler=scaler,
             cells=tuple(e.key for e in examples),
-            points=np.array([scaler(described(e.features)) for e in examples]),
+            points=np.array([scaler(model_values(e.features)) for e in examples]),
             best=tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
             gains=np.array([1 / e.ratios[i] - 1 for e, i in zip(examples, best, strict=True)]),
             bar=bar,
@@ -207,8 +212,8 @@ class Predictor:
 
     def name(self, values: Mapping[str, float], candidates: Sequence[Setting]) -> NamedSetting:
         """The setting for a program with these features: one of ``candidates`` or the default."""
-        listed = [DEFAULT, *(c for c in candidates if c != DEFAULT)]
-        scores = self.scorer.scores(values, listed)
+        settings = [DEFAULT, *(c for c in candidates if c != DEFAULT)]
+        scores = self.scorer.scores(values, settings)
         scores[0] = 0.0
         # Only a changed model file has such scores; they must not overflow.
         scores = np.clip(np.nan_to_num(scores), -_BEYOND, _BEYOND)
@@ -219,16 +224,16 @@ class Predictor:
         unsure = self._unsure(-log, far) if at and self.careful else ""
         keep = not at or bool(unsure)
         return NamedSetting(
-            setting=DEFAULT if keep else listed[at],
+            setting=DEFAULT if keep else settings[at],
             gain=None if keep else math.expm1(-self._centre(log)),
             interval=None if keep else self._interval(log),
-            best=listed[at],
+            best=settings[at],
             best_gain=math.expm1(-log),
             harm=self._harm(log) if at else 0.0,
             distance=distance,
             far=far,
             unsure=unsure,
-            why=self.scorer.why(values, listed[at]),
+            why=self.scorer.why(values, settings[at]),
         )
 
     def _unsure(self, gain: float, far: bool) -> str:

@@ -35,11 +35,11 @@ from runner.files.paths import is_file
 from runner.trace import Features
 
 SCHEMA = "autotune-composed-1"
-COMPOSED = "composed"
+COMPOSITION = "composed"
 """The name of the method, among the kinds of models: it needs a calibration."""
-SHIPPED = f"{COMPOSED}.json"
+SHIPPED_FILE = f"{COMPOSITION}.json"
 _LARGEST = MIB
-COVERED = 0.01
+MOST_GAP = 0.01
 """A setting that may act on a larger share of the run time without any measurement is not
 touched."""
 _TELLS = 0.02
@@ -140,7 +140,7 @@ class ProgramEffects:
         for one in examples:
             if one.calibration is not None:
                 parts.setdefault(Situation.of(one.features), []).append(one)
-        return cls({situation: fitted(some) for situation, some in parts.items()})
+        return cls({situation: fit_situation(some) for situation, some in parts.items()})
 
     def to_json(self) -> dict[str, Any]:
         rows = []
@@ -150,23 +150,23 @@ class ProgramEffects:
         return {"schema": SCHEMA, "situations": rows, "about": dict(self.about)}
 
     @classmethod
-    def shipped(cls) -> ProgramEffects:
+    def from_package(cls) -> ProgramEffects:
         """Those that come with this version."""
-        text = (resources.files("autotune.prediction") / SHIPPED).read_text(encoding="utf-8")
+        text = (resources.files("autotune.prediction") / SHIPPED_FILE).read_text(encoding="utf-8")
         return effects_from_json(json.loads(text))
 
 
 def own_place() -> Path:
     """The file that ``autotune train --model composed`` writes and ``autotune predict`` reads
     first."""
-    return files.data(SHIPPED)
+    return files.data(SHIPPED_FILE)
 
 
 def find_effects() -> ProgramEffects:
     """The user's own effects, else those shipped; raises UsageError if the file is wrong."""
     path = own_place()
     if not is_file(path):
-        return ProgramEffects.shipped()
+        return ProgramEffects.from_package()
     try:
         return effects_from_json(parse_json(files.read_text(path, _LARGEST)))
     except (OSError, ValueError) as problem:
@@ -181,12 +181,12 @@ def effects_from_json(data: Mapping[str, Any]) -> ProgramEffects:
     """Raises ValueError with the key that is wrong."""
     if required_entry(data, "schema") != SCHEMA:
         raise ValueError(f"schema: expected {SCHEMA}")
-    found = {}
+    effects = {}
     for row in sequence(data, "situations"):
         situation = Situation(
             bool(required_entry(row, "crowded")), bool(required_entry(row, "across"))
         )
-        found[situation] = SituationEffects(
+        effects[situation] = SituationEffects(
             slope=number(row, "slope", -10.0, 10.0),
             between=number(row, "between", 0.0, 10.0),
             above=number(row, "above", 0.0, 10.0),
@@ -195,12 +195,12 @@ def effects_from_json(data: Mapping[str, Any]) -> ProgramEffects:
             programs=integer(row, "programs", 0, 1_000_000),
             residuals=tuple(_residual_from_json(one) for one in sequence(row, "residuals")),
         )
-    return ProgramEffects(found, dict(required_entry(data, "about")))
+    return ProgramEffects(effects, dict(required_entry(data, "about")))
 
 
 def _residual_from_json(data: Mapping[str, Any]) -> Residual:
     part = Setting(required_entry(data, "part"))
-    check_values(part, SHIPPED)
+    check_values(part, SHIPPED_FILE)
     return Residual(
         part,
         number(data, "mean", -10.0, 10.0),
@@ -221,27 +221,29 @@ class _Pair(NamedTuple):
     difference, and the share of the run time in MPI that does not respond."""
 
     setting: Setting
-    composed: float
+    predicted_log: float
     actual: float
     noise: float
     rest: float
 
 
-def fitted(examples: Sequence[Example]) -> SituationEffects:
+def fit_situation(examples: Sequence[Example]) -> SituationEffects:
     """The effects in one situation.  The part of the waiting is the smallest that leaves nearly the
     smallest mean squared error over programs."""
-    tried = [_fitted(examples, waiting) for waiting in _WAITING]
-    least = min(error for error, _ in tried)
-    return next(found for error, found in tried if error <= _NEARLY * least + LEAST_NOISE**2)
+    fits = [_fit_with_waiting(examples, waiting) for waiting in _WAITING]
+    least = min(error for error, _ in fits)
+    return next(effects for error, effects in fits if error <= _NEARLY * least + LEAST_NOISE**2)
 
 
-def _fitted(examples: Sequence[Example], waiting: float) -> tuple[float, SituationEffects]:
+def _fit_with_waiting(
+    examples: Sequence[Example], waiting: float
+) -> tuple[float, SituationEffects]:
     """The mean squared error over programs, and the effects with that part of the waiting."""
     programs: dict[str, list[_Pair]] = {}
     for example in examples:
-        found = composition_of(example, waiting)
-        if found is not None:
-            programs.setdefault(example.app, []).extend(_pairs(example, found))
+        composition = composition_of(example, waiting)
+        if composition is not None:
+            programs.setdefault(example.app, []).extend(_pairs(example, composition))
     programs = {name: pairs for name, pairs in programs.items() if pairs}
     if not programs:
         return 0.0, SituationEffects(waiting=waiting)
@@ -251,19 +253,25 @@ def _fitted(examples: Sequence[Example], waiting: float) -> tuple[float, Situati
         left = SituationEffects(residuals=residuals)
         slope, between, above = _slopes(programs, left)
         residuals = _residuals(programs, slope)
-    known = SituationEffects(slope, between, above, 0.0, waiting, len(programs), residuals)
+    effects = SituationEffects(slope, between, above, 0.0, waiting, len(programs), residuals)
     errors = {
-        name: [p.actual - slope * p.composed - p.rest * known.residual(p.setting)[0] for p in pairs]
+        name: [
+            p.actual - slope * p.predicted_log - p.rest * effects.residual(p.setting)[0]
+            for p in pairs
+        ]
         for name, pairs in programs.items()
     }
     floors = [
-        _beyond([e for e, p in told if abs(p.composed) <= _TELLS], [p.noise for _, p in told])
-        for told in (list(zip(errors[name], programs[name], strict=True)) for name in programs)
+        _beyond(
+            [e for e, p in sensitive if abs(p.predicted_log) <= _TELLS],
+            [p.noise for _, p in sensitive],
+        )
+        for sensitive in (list(zip(errors[name], programs[name], strict=True)) for name in programs)
     ]
-    made = replace(
-        known, floor=_root_mean_square([f for f in floors if f is not None], _PRIOR_FLOOR)
+    fit = replace(
+        effects, floor=_root_mean_square([f for f in floors if f is not None], _PRIOR_FLOOR)
     )
-    return float(np.mean([np.mean(np.square(values)) for values in errors.values()])), made
+    return float(np.mean([np.mean(np.square(values)) for values in errors.values()])), fit
 
 
 def _beyond(errors: Sequence[float], noise: Sequence[float]) -> float | None:
@@ -271,8 +279,8 @@ def _beyond(errors: Sequence[float], noise: Sequence[float]) -> float | None:
     errors."""
     if not errors:
         return None
-    seen = float(np.median(np.abs(errors))) / 0.6745
-    return math.sqrt(max(seen**2 - float(np.mean(np.square(noise))), 0.0))
+    spread = float(np.median(np.abs(errors))) / 0.6745
+    return math.sqrt(max(spread**2 - float(np.mean(np.square(noise))), 0.0))
 
 
 def _slopes(
@@ -286,15 +294,15 @@ def _slopes(
     """
     own = []
     for pairs in programs.values():
-        told = [
+        telling = [
             p._replace(actual=p.actual - p.rest * left.residual(p.setting)[0])
             for p in pairs
-            if p.composed < -_TELLS
+            if p.predicted_log < -_TELLS
         ]
-        if told:
-            own.append(_slope(told))
-    capped = [(min(slope, _STRONG), variance) for slope, variance in own]
-    slope, between = _pooled(capped, _PRIOR_SLOPE, _PRIOR_BETWEEN)
+        if telling:
+            own.append(_slope(telling))
+    bounded = [(min(slope, _STRONG), variance) for slope, variance in own]
+    slope, between = _pool(bounded, _PRIOR_SLOPE, _PRIOR_BETWEEN)
     over = [one - slope for one, _ in own if one > slope]
     return slope, between, max(between, _root_mean_square(over, _PRIOR_BETWEEN))
 
@@ -308,21 +316,21 @@ def _pairs(example: Example, composition: Composition) -> list[_Pair]:
     """
     rest = max(composition.communicates - composition.responds, 0.0)
     scatter = _scatter(example)
-    found = []
+    pairs = []
     for index, setting in enumerate(example.settings[1:], 1):
-        composed = composition.log(setting)
-        if composed.uncovered > COVERED:
+        effect = composition.log(setting)
+        if effect.uncovered > MOST_GAP:
             continue
         runs = max(len(example.runs[index]), 1)
         # The median of some runs scatters more than their mean by a factor of about 1.25.
-        noise = math.hypot(composed.sd, 1.25 * scatter / math.sqrt(runs))
-        log = _clipped(composed.log)
-        found.append(_Pair(setting, log, _actual(example, index), noise, rest))
+        noise = math.hypot(effect.sd, 1.25 * scatter / math.sqrt(runs))
+        log = _clip(effect.log)
+        pairs.append(_Pair(setting, log, _actual(example, index), noise, rest))
     quiet = [
-        p.actual for p in found if abs(p.composed) <= MATTERS and not _residual_part(p.setting)
+        p.actual for p in pairs if abs(p.predicted_log) <= MATTERS and not _residual_part(p.setting)
     ]
     level = float(np.median([0.0, *quiet]))
-    return [p._replace(actual=p.actual - level) for p in found]
+    return [p._replace(actual=p.actual - level) for p in pairs]
 
 
 def _scatter(example: Example) -> float:
@@ -335,26 +343,24 @@ def _scatter(example: Example) -> float:
 
 def _actual(example: Example, index: int) -> float:
     runs = [math.log(r) if 0 < r < math.inf else _EXTREME for r in example.runs[index]]
-    return _clipped(float(np.median(runs))) if runs else _EXTREME
+    return _clip(float(np.median(runs))) if runs else _EXTREME
 
 
-def _clipped(log: float) -> float:
+def _clip(log: float) -> float:
     return min(max(log, -_EXTREME), _EXTREME)
 
 
 def _slope(pairs: Sequence[_Pair]) -> tuple[float, float]:
     """The slope of one program and its variance; the noise of its settings counts as one and the
     same, because they share a calibration."""
-    composed = np.array([p.composed for p in pairs])
+    predictions = np.array([p.predicted_log for p in pairs])
     actual = np.array([p.actual for p in pairs])
     noise = np.array([p.noise for p in pairs])
-    scale = float(composed @ composed)
-    return float(composed @ actual) / scale, float((np.abs(composed) @ noise / scale) ** 2)
+    scale = float(predictions @ predictions)
+    return float(predictions @ actual) / scale, float((np.abs(predictions) @ noise / scale) ** 2)
 
 
-def _pooled(
-    own: Sequence[tuple[float, float]], prior: float, prior_sd: float
-) -> tuple[float, float]:
+def _pool(own: Sequence[tuple[float, float]], prior: float, prior_sd: float) -> tuple[float, float]:
     """Mean and standard deviation of an effect over programs, beyond the noise of each (DerSimonian
     and Laird), together with what counted before.  ``own``: the effect of each program, and the
     variance of its noise."""
@@ -365,8 +371,8 @@ def _pooled(
     beyond = 0.0
     if len(own) > 1:
         weights = 1 / variances
-        fixed = float(weights @ effects / weights.sum())
-        spread = float(weights @ (effects - fixed) ** 2) - (len(own) - 1)
+        common = float(weights @ effects / weights.sum())
+        spread = float(weights @ (effects - common) ** 2) - (len(own) - 1)
         beyond = max(0.0, spread / float(weights.sum() - (weights @ weights) / weights.sum()))
     heavy = len(own) + _PRIOR_PROGRAMS
     between = math.sqrt((len(own) * beyond + _PRIOR_PROGRAMS * prior_sd**2) / heavy)
@@ -382,20 +388,20 @@ def _residual_part(setting: Setting) -> list[Setting]:
 
 
 def _residuals(programs: Mapping[str, Sequence[_Pair]], slope: float) -> tuple[Residual, ...]:
-    found = []
+    residuals = []
     for part in RESIDUAL_PARTS:
         own = []
         for pairs in programs.values():
-            shown = [p for p in pairs if part in _residual_part(p.setting) and p.rest > _RESTS]
-            if shown:
-                rest = np.array([p.rest for p in shown])
-                left = np.array([p.actual - slope * p.composed for p in shown])
-                noise = np.array([p.noise for p in shown])
+            telling = [p for p in pairs if part in _residual_part(p.setting) and p.rest > _RESTS]
+            if telling:
+                rest = np.array([p.rest for p in telling])
+                left = np.array([p.actual - slope * p.predicted_log for p in telling])
+                noise = np.array([p.noise for p in telling])
                 scale = float(rest @ rest)
                 own.append((float(rest @ left) / scale, float((rest @ noise) / scale) ** 2))
         if own:
-            found.append(Residual(part, *_pooled(own, 0.0, _PRIOR_RESIDUAL), len(own)))
-    return tuple(found)
+            residuals.append(Residual(part, *_pool(own, 0.0, _PRIOR_RESIDUAL), len(own)))
+    return tuple(residuals)
 
 
 def _mean(values: Sequence[float], prior: float) -> float:

@@ -67,7 +67,7 @@ class Scorer(ABC):
 
 
 NODES = "nodes"
-"""The number of nodes of the launch, added to the features by :func:`described`."""
+"""The number of nodes of the launch, added to the features by :func:`model_values`."""
 SETS: dict[str, tuple[str, ...]] = {
     "thesis": THESIS_NAMES,
     "full": tuple(f.name for f in FEATURES if f.group != "histogram"),
@@ -80,7 +80,7 @@ _WEIGHTS = {NODES: 3.0}
 _FLAT = 1e-9
 
 
-def described(features: Features) -> dict[str, float]:
+def model_values(features: Features) -> dict[str, float]:
     """All that a model may know of a program: its features, and the nodes of its trace."""
     return features.values | {NODES: float(features.nodes)}
 
@@ -98,17 +98,17 @@ class Scaler:
     scale: Floats
 
     @classmethod
-    def fit(cls, examples: Sequence[Example], chosen: Sequence[str]) -> Scaler:
-        raw = np.array([_raw(described(e.features), chosen) for e in examples])
+    def fit(cls, examples: Sequence[Example], names: Sequence[str]) -> Scaler:
+        raw = np.array([_raw(model_values(e.features), names) for e in examples])
         deviation = raw.std(axis=0)
-        return cls(tuple(chosen), raw.mean(axis=0), np.where(deviation > _FLAT, deviation, 1.0))
+        return cls(tuple(names), raw.mean(axis=0), np.where(deviation > _FLAT, deviation, 1.0))
 
     def __call__(self, values: Mapping[str, float]) -> Floats:
         """The vector of a program, shape (features,), divided by the root of the number of
         features."""
         weights = [_WEIGHTS.get(name, 1.0) for name in self.names]
-        moved = (_raw(values, self.names) - self.mean) / self.scale * weights
-        return np.asarray(moved / np.sqrt(len(self.names)), dtype=np.float64)
+        vector = (_raw(values, self.names) - self.mean) / self.scale * weights
+        return np.asarray(vector / np.sqrt(len(self.names)), dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -119,14 +119,14 @@ class Scaler:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Scaler:
-        known = names(data, "names", {*SPECS, NODES})
-        scale = floats(data, "scale", (len(known),))
+        feature_names = names(data, "names", {*SPECS, NODES})
+        scale = floats(data, "scale", (len(feature_names),))
         if (scale <= 0).any():
             raise ValueError("scale: expected numbers above 0")
-        return cls(known, floats(data, "mean", (len(known),)), scale)
+        return cls(feature_names, floats(data, "mean", (len(feature_names),)), scale)
 
 
-def _raw(values: Mapping[str, float], chosen: Sequence[str]) -> Floats:
-    raw = np.array([values[name] for name in chosen], dtype=np.float64)
-    logs = np.array([name == NODES or SPECS[name].scale == "log2" for name in chosen])
+def _raw(values: Mapping[str, float], names: Sequence[str]) -> Floats:
+    raw = np.array([values[name] for name in names], dtype=np.float64)
+    logs = np.array([name == NODES or SPECS[name].scale == "log2" for name in names])
     return np.where(logs, np.log2(1 + raw), raw)

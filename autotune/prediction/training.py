@@ -9,7 +9,7 @@ import numpy as np
 
 from autotune.prediction.examples import Example
 from autotune.prediction.predictor import Checks, Predictor, careful, find_kind
-from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
+from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, model_values
 from autotune.space import Value
 
 Group = Callable[[Example], Hashable]
@@ -26,7 +26,7 @@ def silent(_: str) -> None:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainingResult:
     """A predictor and its cost on programs left out.  ``cost`` is the mean log(T / T_default) of
     the settings that it named there, with a larger weight for programs made slower: lower is
     better, the default has 0."""
@@ -43,23 +43,25 @@ def train(
     defaults: Mapping[str, Value] | None = None,
     group: Group = by_program,
     watch: Watch = silent,
-) -> Trained:
+) -> TrainingResult:
     """Fit a model of that kind; its options and its threshold are chosen by leaving programs out.
 
     ``group`` gives the group of an example; a group is left out together.  With fewer than two
     groups the model is fitted, but if it is careful it always names the default.  Raises ValueError
     for an unknown kind.
     """
-    known = defaults or {}
+    known_defaults = defaults or {}
     model = find_kind(kind)
-    tried = []
+    results = []
     for number, options in enumerate(model.grid, 1):
         watch(f"{kind}: options {number} of {len(model.grid)}")
-        checks = cross_validate(model, options, examples, known, group)
-        tried.append((_cost(checks, careful(kind)), number, options, checks))
-    cost, _, options, checks = min(tried, key=lambda entry: entry[:2])
-    scorer = model.fit(examples, options, known)
-    return Trained(kind, options, Predictor.build(scorer, examples, checks, careful(kind)), cost)
+        checks = cross_validate(model, options, examples, known_defaults, group)
+        results.append((_cost(checks, careful(kind)), number, options, checks))
+    cost, _, options, checks = min(results, key=lambda entry: entry[:2])
+    scorer = model.fit(examples, options, known_defaults)
+    return TrainingResult(
+        kind, options, Predictor.build(scorer, examples, checks, careful(kind)), cost
+    )
 
 
 def cross_validate(
@@ -77,12 +79,12 @@ def cross_validate(
             continue
         scorer = model.fit(others, options, defaults)
         scaler = Scaler.fit(others, SETS["placed"])
-        points = np.array([scaler(described(e.features)) for e in others])
+        points = np.array([scaler(model_values(e.features)) for e in others])
         for example in (e for e in examples if group(e) == left_out):
-            scores = scorer.scores(described(example.features), example.settings)
+            scores = scorer.scores(model_values(example.features), example.settings)
             scores[0] = 0.0
             at = int(scores.argmin())
-            distance = np.linalg.norm(points - scaler(described(example.features)), axis=1).min()
+            distance = np.linalg.norm(points - scaler(model_values(example.features)), axis=1).min()
             slower = example.logs[at] > example.beyond_noise(at)
             null = float(example.null and at > 0)
             rows.append((scores[at], example.logs[at], distance, float(slower), null, number))
@@ -93,5 +95,5 @@ def cross_validate(
 def _cost(checks: Checks, cautious: bool) -> float:
     if not cautious:
         return float(checks.actual.mean())
-    named = -checks.predicted >= checks.threshold()
-    return float((checks.costs * named).mean())
+    is_named = -checks.predicted >= checks.threshold()
+    return float((checks.costs * is_named).mean())

@@ -30,11 +30,13 @@ class ValueCode:
 
     @classmethod
     def of(cls, settings: Sequence[Setting], defaults: Mapping[str, Value]) -> ValueCode:
-        seen: dict[str, set[Value]] = {}
+        values_by_name: dict[str, set[Value]] = {}
         for setting in settings:
             for name, value in setting.items():
-                seen.setdefault(name, set()).add(value)
-        levels = {name: (None, *_ordered(values)) for name, values in sorted(seen.items())}
+                values_by_name.setdefault(name, set()).add(value)
+        levels = {
+            name: (None, *_sort_values(values)) for name, values in sorted(values_by_name.items())
+        }
         places = {name: _places(levels[name], defaults.get(name)) for name in levels}
         return cls(levels, places)
 
@@ -44,12 +46,12 @@ class ValueCode:
 
     def encode(self, setting: Setting) -> Floats:
         """One place for each parameter, shape (parameters,); a value never run counts as unset."""
-        found = []
+        codes = []
         for name in self.names:
             value = setting.get(name)
             at = self.levels[name].index(value) if value in self.levels[name] else 0
-            found.append(self.places[name][at])
-        return np.array(found, dtype=np.float64)
+            codes.append(self.places[name][at])
+        return np.array(codes, dtype=np.float64)
 
     def snap(self, places: Floats) -> Floats:
         """Each place moved to the nearest place of a level."""
@@ -62,12 +64,12 @@ class ValueCode:
     def average(self, settings: Sequence[Setting]) -> Floats:
         """Mean of the places, snapped to levels; for words the majority, of a tie the first."""
         codes = np.array([self.encode(s) for s in settings]).reshape(len(settings), -1)
-        wanted = self.snap(codes.mean(axis=0))
+        target = self.snap(codes.mean(axis=0))
         for column, name in enumerate(self.names):
             if any(isinstance(level, str) for level in self.levels[name]):
                 votes = Counter(codes[:, column].tolist())
-                wanted[column] = votes.most_common(1)[0][0]
-        return wanted
+                target[column] = votes.most_common(1)[0][0]
+        return target
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -98,16 +100,16 @@ class ValueCode:
 
 
 def near_scores(
-    code: ValueCode, wanted: Floats, candidates: Sequence[Setting], expected: float
+    code: ValueCode, target: Floats, candidates: Sequence[Setting], mean_gain: float
 ) -> Floats:
-    """Scores of a model that names values, shape (candidates,): ``expected`` for the candidate
+    """Scores of a model that names values, shape (candidates,): ``mean_gain`` for the candidate
     nearest to the values, falling to 0 for the farthest one."""
     codes = np.array([code.encode(c) for c in candidates]).reshape(len(candidates), -1)
-    away = np.abs(codes - wanted).sum(axis=1)
-    return np.asarray(min(expected, 0.0) * (1 - away / max(float(away.max()), 1e-12)))
+    distances = np.abs(codes - target).sum(axis=1)
+    return np.asarray(min(mean_gain, 0.0) * (1 - distances / max(float(distances.max()), 1e-12)))
 
 
-def _ordered(values: set[Value]) -> list[Value]:
+def _sort_values(values: set[Value]) -> list[Value]:
     def order(value: Value) -> tuple[bool, str, float]:
         return isinstance(value, str), value if isinstance(value, str) else "", _x(value)
 
@@ -125,8 +127,8 @@ def _places(levels: tuple[Value | None, ...], default: Value | None) -> tuple[fl
     if numeric and isinstance(default, int | float):
         raw = [_x(default), *(_x(v) for v in levels[1:])]
     elif numeric:
-        known = [_x(v) for v in levels[1:]]
-        raw = [min(known) - 1, *known]
+        numbers = [_x(v) for v in levels[1:]]
+        raw = [min(numbers) - 1, *numbers]
     else:
         raw = [float(i) for i in range(len(levels))]
     low, span = min(raw), max(max(raw) - min(raw), 1e-12)

@@ -6,26 +6,30 @@ from collections.abc import Collection, Sequence
 
 from autotune.prediction.exposure import acting
 from autotune.prediction.model_file import ModelFile
-from autotune.prediction.scorer import described
+from autotune.prediction.scorer import model_values
 from autotune.space import DEFAULT, Setting, Space
-from autotune.space.meanings import translated
+from autotune.space.meanings import translate
 from runner.trace import Features
 
 MOST = 3
-LISTED = 1500
+MOST_TO_LIST = 1500
 """Largest number of settings of a space up to which all of them are scored."""
 
 
-def named_here(setting: Setting, space: Space) -> Setting:
+def with_local_names(setting: Setting, space: Space) -> Setting:
     """The setting with the parameter names of this space.  The model may have learned from another
     version of the MPI library (``btl_sm_*`` of Open MPI 5 is ``btl_vader_*`` of 4.1)."""
     return Setting({space.aliases.get(name, name): value for name, value in setting.items()})
 
 
-def named_there(setting: Setting, space: Space, known: Collection[str]) -> Setting:
-    """The inverse of :func:`named_here`: the setting with the names that the model knows."""
-    names = {here: there for there, here in space.aliases.items() if there in known}
-    return Setting({n if n in known else names.get(n, n): v for n, v in setting.items()})
+def with_model_names(setting: Setting, space: Space, model_names: Collection[str]) -> Setting:
+    """The inverse of :func:`with_local_names`: the setting with the names that the model knows."""
+    names = {
+        local: model_name
+        for model_name, local in space.aliases.items()
+        if model_name in model_names
+    }
+    return Setting({n if n in model_names else names.get(n, n): v for n, v in setting.items()})
 
 
 def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> list[Setting]:
@@ -34,13 +38,13 @@ def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> 
 
     With ``grid``, values that are not levels of the space are refused, too.
     """
-    named = (named_here(setting, space) for setting in settings)
-    here = [setting for setting in named if all(name in space for name in setting)]
-    good = [space.canonical(s) for s in here if not space.violations(s, grid=grid)]
+    candidates = (with_local_names(setting, space) for setting in settings)
+    present = [setting for setting in candidates if all(name in space for name in setting)]
+    good = [space.canonical(s) for s in present if not space.violations(s, grid=grid)]
     return [s for s in dict.fromkeys(good) if s != DEFAULT]
 
 
-def meant_here(
+def local_settings(
     settings: Sequence[Setting], space: Space, model: ModelFile, family: str, *, grid: bool = False
 ) -> dict[Setting, Setting]:
     """Those of the model's ``settings`` that can be used here: as the model knows them -> here.
@@ -48,13 +52,15 @@ def meant_here(
     ``family`` is that of the MPI library here. If the model learned from other families only, a
     setting here is what it means in this one's words (:mod:`autotune.space.meanings`).
     """
-    learned = learned_families(model)
-    if family in learned or not learned:
-        known = {name for setting in model.settings for name in setting}
-        found = usable(settings, space, grid=grid)
-        return {named_there(setting, space, known): setting for setting in found}
-    pairs = ((s, translated(s, learned[0], space, family).setting) for s in settings)
-    return {there: here for there, here in pairs if here != DEFAULT}
+    families = learned_families(model)
+    if family in families or not families:
+        model_names = {name for setting in model.settings for name in setting}
+        usable_settings = usable(settings, space, grid=grid)
+        return {
+            with_model_names(setting, space, model_names): setting for setting in usable_settings
+        }
+    pairs = ((s, translate(s, families[0], space, family).setting) for s in settings)
+    return {original: local for original, local in pairs if local != DEFAULT}
 
 
 def learned_families(model: ModelFile) -> list[str]:
@@ -74,21 +80,21 @@ def warm_start_settings(
     that can touch nothing in the program.  In a small space all settings are scored, too, because a
     model that knows their parameters can score combinations that nobody ran.
     """
-    values = described(features)
-    fitting = [_within(named_here(setting, space), space) for setting in model.settings]
-    all_of_it = [*fitting, *(space.listed(LISTED) or ())]
-    learned = learned_families(model)
-    if family not in learned and learned:
+    values = model_values(features)
+    fitting = [_within(with_local_names(setting, space), space) for setting in model.settings]
+    all_of_it = [*fitting, *(space.all_settings(MOST_TO_LIST) or ())]
+    families = learned_families(model)
+    if family not in families and families:
         all_of_it = list(model.settings)
     acts = list(dict.fromkeys(acting(setting, values) for setting in all_of_it))
-    candidates = meant_here(acts, space, model, family, grid=True)
+    candidates = local_settings(acts, space, model, family, grid=True)
     if not candidates:
         return []
     scores = model.predictor.scorer.scores(values, list(candidates))
     order = scores.argsort(kind="stable")
-    here = list(candidates.values())
-    named = [here[i] for i in order if scores[i] < 0]
-    return list(dict.fromkeys(named))[:most]
+    settings = list(candidates.values())
+    predictions = [settings[i] for i in order if scores[i] < 0]
+    return list(dict.fromkeys(predictions))[:most]
 
 
 def _within(setting: Setting, space: Space) -> Setting:

@@ -23,12 +23,15 @@ nothing of them, and they must not take the time of messages between nodes."""
 _SINGLE, _AROUND, _MANY = "pingpong", "exchange", "bw"
 _WINDOW = 64.0
 """Messages of one call of the calibrated window (``bw``)."""
-_AT_ONCE = 16.0
+_MANY_REQUESTS = 16.0
 """From so many requests in one wait on, messages go as in a window."""
 _PER_RANK = ("alltoall", "reduce_scatter")
 """Collectives whose bytes in a trace are those for all ranks, while the micro-benchmark's size is
 that for one."""
-_CALIBRATED = ("barrier", *(name for name in COLLECTIVES if name not in ("scan", "neighbor")))
+_CALIBRATION_OPERATIONS = (
+    "barrier",
+    *(name for name in COLLECTIVES if name not in ("scan", "neighbor")),
+)
 _WAITS = ("send", "recv", "wait")
 """Operations of a trace in which the time of messages goes."""
 
@@ -63,8 +66,8 @@ def timed_s(features: Features) -> float:
     figure, profile = features.figure_s, features.profile
     if figure is None or profile is None:
         return features.wall_s
-    spent = sum(row.seconds for row in profile.rows)
-    return figure if spent <= figure else max(features.wall_s, spent)
+    spent_s = sum(row.seconds for row in profile.rows)
+    return figure if spent_s <= figure else max(features.wall_s, spent_s)
 
 
 def workload(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
@@ -73,38 +76,38 @@ def workload(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
     Every collective's row has its own time; the time of messages is that of all sends, receives and
     waits.
     """
-    found: list[Work] = []
+    work_list: list[Work] = []
     for row in profile.rows:
-        if row.operation in _CALIBRATED and row.calls and not row.nonblocking:
+        if row.operation in _CALIBRATION_OPERATIONS and row.calls and not row.nonblocking:
             least = row.seconds - row.waiting_s
             size = _own_size(row)
-            found.append(Work(row.operation, size, row.calls, row.seconds, row.far, least))
+            work_list.append(Work(row.operation, size, row.calls, row.seconds, row.far, least))
     waits = [row for row in profile.rows if row.operation == "wait" and row.calls]
     requests = sum(row.bytes for row in waits) / (sum(row.calls for row in waits) or 1.0)
-    sent = [row for row in profile.rows if row.operation == "send" and row.calls]
+    sends = [row for row in profile.rows if row.operation == "send" and row.calls]
     messages: list[tuple[str, float, float, bool | None]] = []
     blocking: dict[tuple[str, float, bool | None], tuple[float, float]] = {}
-    for row in sent:
+    for row in sends:
         size = row.bytes / row.calls
         if not row.nonblocking:
             messages.append((_SINGLE, size, row.calls / 2, row.far))
             part = row.rank_share or 1.0
             blocking[_SINGLE, size, row.far] = part, row.seconds / part
-        elif requests >= _AT_ONCE:
+        elif requests >= _MANY_REQUESTS:
             messages.append((_MANY, size, row.calls / _WINDOW, row.far))
         else:
             around = max(1.0, min(neighbours, 2.0))
             messages.append((_AROUND, size, row.calls / around, row.far))
-    spent = sum(row.seconds for row in profile.rows if row.operation in _WAITS)
+    spent_s = sum(row.seconds for row in profile.rows if row.operation in _WAITS)
     waiting = sum(profile.waiting.get(name, 0.0) for name in _WAITS)
     across = any(far for *_, far in messages)
-    divided = _divided(messages, spent, cost, near if across else None)
-    kept = max(1 - waiting / spent, 0.0) if spent else 0.0
-    for work in divided:
+    parts = _divide_seconds(messages, spent_s, cost, near if across else None)
+    active_share = max(1 - waiting / spent_s, 0.0) if spent_s else 0.0
+    for work in parts:
         part, sending = blocking.get((work.operation, work.size, work.far), (1.0, 0.0))
-        least = work.seconds * kept
-        found.append(replace(work, least=least, ranks_share=part, sending=sending))
-    return found
+        least = work.seconds * active_share
+        work_list.append(replace(work, least=least, ranks_share=part, sending=sending))
+    return work_list
 
 
 def near(operation: str, size: float) -> float:
@@ -117,11 +120,11 @@ def _own_size(row: ProfileRow) -> float:
     """The message size of a collective as the micro-benchmarks count it."""
     if row.operation == "barrier":
         return 0.0
-    handed = row.bytes / row.calls
-    return handed / max(row.comm_size, 1) if row.operation in _PER_RANK else handed
+    bytes_each = row.bytes / row.calls
+    return bytes_each / max(row.comm_size, 1) if row.operation in _PER_RANK else bytes_each
 
 
-def _divided(
+def _divide_seconds(
     calls: Iterable[tuple[str, float, float, bool | None]],
     seconds: float,
     cost: Cost,
@@ -129,17 +132,17 @@ def _divided(
 ) -> list[Work]:
     """Work with the seconds divided in proportion to the cost of the calls; ``inside`` is the cost
     within a node, if it is another."""
-    known = [
+    priced_calls = [
         (*one, (inside if inside and one[3] is False else cost)(one[0], one[1]))
         for one in calls
         if one[2] > 0
     ]
-    costs = [n * us / 1e6 if us is not None else 0.0 for _, _, n, _, us in known]
+    costs = [n * us / 1e6 if us is not None else 0.0 for _, _, n, _, us in priced_calls]
     whole = sum(costs)
     if not whole or not seconds:
         return []
     return [
         Work(name, size, n, seconds * own / whole, far)
-        for (name, size, n, far, _), own in zip(known, costs, strict=True)
+        for (name, size, n, far, _), own in zip(priced_calls, costs, strict=True)
         if own
     ]

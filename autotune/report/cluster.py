@@ -28,8 +28,8 @@ from autotune.wording import (
     count,
     interval,
     percent,
+    setting_lines,
     short_setting,
-    spelled,
     verdict_words,
 )
 
@@ -189,7 +189,7 @@ def classwide_section(result: ClasswideResult) -> Section:
         "One setting for the class",
         verdict=answer,
         words=tuple(words),
-        copies=(Copy("Setting", spelled(values)),) if values else (),
+        copies=(Copy("Setting", setting_lines(values)),) if values else (),
         tables=(PageTable("Proof on every program", columns, rows),) if rows else (),
         figures=(dots("Gain of the class's setting", "gain, %", marks),) if marks else (),
         notes=(*(note.words for note in result.warnings), *pruning),

@@ -19,7 +19,7 @@ from autotune.wording import (
     interval_or_range,
     key_parts,
     percent,
-    spelled,
+    setting_lines,
     verdict_words,
 )
 
@@ -113,7 +113,7 @@ def _checks(study: StudyRecord, result: Result) -> list[str]:
 def _copies(result: Result | None) -> list[Copy]:
     if result is None or result.status != "recommended":
         return []
-    lines = [Copy("Setting", spelled(result.recommended.to_json()))]
+    lines = [Copy("Setting", setting_lines(result.recommended.to_json()))]
     if result.mpirun:
         lines.append(Copy("How to start it", result.mpirun))
     return lines
@@ -169,7 +169,7 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
         ("hosts", ", ".join(hosts) or "-"),
         ("space", key.space_name),
         ("strategy", f"{key.strategy}, seed {key.seed}"),
-        ("inherited settings", spelled(key.inherited) or "none"),
+        ("inherited settings", setting_lines(key.inherited) or "none"),
         ("autotune", study.tool_version),
         *(
             (f"ranks ran ({row['kind']})", f"{row['path']}, SHA-256 {row['sha256'][:12]}")

@@ -29,8 +29,8 @@ from autotune.space.definition import (
 )
 from autotune.space.expression import Compare, Constant, Expr, Name
 from autotune.space.expression import parse_expression as parse_expression
-from autotune.space.parameter import default_kind, divided, parse_levels
-from autotune.space.resolve import applies, merged, resolve, title
+from autotune.space.parameter import default_kind, divisor_expression, parse_levels
+from autotune.space.resolve import applies, keys_for, resolve, title
 from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Space
 from runner.mpi.library import Library, ParamInfo, enumerated_values
@@ -87,12 +87,12 @@ def check_file(name: str, library: Library) -> SpaceReport:
     findings += [*_parameters(definition, library), *_words(definition, library)]
     space = None
     if not any(finding.kind == "error" for finding in findings):
-        space, more = _resolved(definition, file, library)
+        space, more = _try_resolve(definition, file, library)
         findings += more
     return SpaceReport(file.path, title(library), tuple(findings), space)
 
 
-def _resolved(
+def _try_resolve(
     definition: Definition, file: ConfigFile, library: Library
 ) -> tuple[Space | None, list[SpaceFinding]]:
     try:
@@ -104,7 +104,7 @@ def _resolved(
 def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
     for canonical, table in definition.parameters.items():
         where = f"parameters.{canonical}"
-        keys = merged(table, library)
+        keys = keys_for(table, library)
         if keys.absent is not None:
             yield SpaceFinding("note", "parameter.absent", where, f"left out here: {keys.absent}")
             continue
@@ -116,7 +116,7 @@ def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFindi
             if info is None:
                 continue
         yield from _values(keys, info, where)
-        yield from _implied(keys, where, library)
+        yield from _check_implied(keys, where, library)
 
 
 def _name(
@@ -146,20 +146,20 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[SpaceFin
             f"{where}.levels",
             '"enum" needs a parameter with enumerated values; the library lists none',
         )
-    given: list[tuple[str, Value]] = []
-    if keys.levels is not None and keys.levels != ENUM and divided(keys.levels) is None:
-        given += [("levels", level) for level in parse_levels(keys.levels)]
-    given += [("exclude", value) for value in keys.exclude]
-    given += [("default", normalise_value(keys.default))] if keys.default is not None else []
-    for key, value in given:
+    entries: list[tuple[str, Value]] = []
+    if keys.levels is not None and keys.levels != ENUM and divisor_expression(keys.levels) is None:
+        entries += [("levels", level) for level in parse_levels(keys.levels)]
+    entries += [("exclude", value) for value in keys.exclude]
+    entries += [("default", normalise_value(keys.default))] if keys.default is not None else []
+    for key, value in entries:
         if info is not None and (problem := refused_value(value, info)):
             yield SpaceFinding(
                 "error", "parameter.value", f"{where}.{key}", f"{problem} (type {info.type})"
             )
 
 
-def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]:
-    for name, value in keys.implied:
+def _check_implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]:
+    for name, value in keys.implied_values:
         if default_kind(name) != "mca":
             continue
         info = library.params.get(name)
@@ -175,19 +175,19 @@ def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
     legal = {
         name: words
         for name, table in definition.parameters.items()
-        if (words := _legal_words(merged(table, library), name, library)) is not None
+        if (words := _legal_words(keys_for(table, library), name, library)) is not None
     }
     for where, text in expressions(definition):
         if not _is_for(definition, where, library):
             continue
-        for name, word in _compared(parse_expression(text)):
+        for name, word in _word_comparisons(parse_expression(text)):
             if name in legal and word not in legal[name]:
-                known = ", ".join(sorted(legal[name])) or "numbers"
+                choices = ", ".join(sorted(legal[name])) or "numbers"
                 yield SpaceFinding(
                     "error",
                     "expression.word",
                     where,
-                    f"{word!r} is not a value of {name}; expected {known}",
+                    f"{word!r} is not a value of {name}; expected {choices}",
                 )
 
 
@@ -196,9 +196,9 @@ def _is_for(definition: Definition, where: str, library: Library) -> bool:
     count in every form."""
     kind, _, rest = where.partition(".")
     if kind == "parameters":
-        named = (name for name in definition.parameters if rest.startswith(f"{name}."))
-        table = definition.parameters.get(next(named, ""))
-        return table is None or merged(table, library).absent is None
+        canonical_names = (name for name in definition.parameters if rest.startswith(f"{name}."))
+        table = definition.parameters.get(next(canonical_names, ""))
+        return table is None or keys_for(table, library).absent is None
     if kind != "constraints":
         return True
     return applies(definition.constraints[int(rest.split(".")[0])], library)
@@ -215,7 +215,7 @@ def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
     return set(info.enum.values())
 
 
-def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
+def _word_comparisons(expr: Expr) -> Iterator[tuple[str, str]]:
     """Every (name, word) on the two sides of a comparison."""
     if isinstance(expr, Compare):
         for one, other in ((expr.left, expr.right), (expr.right, expr.left)):
@@ -223,7 +223,7 @@ def _compared(expr: Expr) -> Iterator[tuple[str, str]]:
             if isinstance(one, Name) and isinstance(word, str):
                 yield one.name, word
     for child in expr.children():
-        yield from _compared(child)
+        yield from _word_comparisons(child)
 
 
 def is_flags(info: ParamInfo) -> bool:
@@ -262,7 +262,7 @@ def _illegal_word(word: str, info: ParamInfo) -> str | None:
     return f"{word!r} is not a number; the library would read it as 0"
 
 
-_RENAMED: tuple[tuple[str, str], ...] = (
+_NEW_NAMES: tuple[tuple[str, str], ...] = (
     # pattern of the old name, new name
     (r"btl_vader_(\w+)", r"btl_sm_\1"),
     (r"btl_sm_(\w+)", r"btl_vader_\1"),
@@ -270,7 +270,7 @@ _RENAMED: tuple[tuple[str, str], ...] = (
     (r"coll_hierarch_(\w+)", r"coll_han_\1"),
     (r"opal_leave_pinned", "mpi_leave_pinned"),
 )
-_GONE: tuple[tuple[str, str], ...] = (
+_OBSOLETE_NAMES: tuple[tuple[str, str], ...] = (
     # pattern of the old name, what replaces it
     (r"btl_vader_single_copy_mechanism", 'in 5.0 smsc = "^cma" does what "none" did'),
     (r"smsc", "in 4.1 this is btl_vader_single_copy_mechanism (cma, emulated, none)"),
@@ -289,12 +289,12 @@ _GONE: tuple[tuple[str, str], ...] = (
 def today(name: str, library: Library) -> str:
     """What to write in place of ``name``, as the end of a sentence."""
     spellings = [name]
-    for pattern, replacement in _RENAMED:
+    for pattern, replacement in _NEW_NAMES:
         if match := re.fullmatch(pattern, name):
             spellings.append(match.expand(replacement))
             if spellings[-1] in library.params:
                 return f"it is called {spellings[-1]} here"
-    for pattern, advice in _GONE:
+    for pattern, advice in _OBSOLETE_NAMES:
         if re.fullmatch(pattern, name):
             return advice
     near = _nearest(spellings, library)

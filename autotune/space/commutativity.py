@@ -58,9 +58,9 @@ def needs_commutative(name: str, value: object) -> bool:
     right = RIGHT.get(name)
     if right is None:
         return False
-    known = {*LIBRARY_CHOOSES, *map(str, right), *filter(None, right.values())}
+    safe_values = {*LIBRARY_CHOOSES, *map(str, right), *filter(None, right.values())}
     # A value of Intel MPI may name several algorithms, each for some sizes: 2:0-1024;3:1025-4096.
-    return any(part.partition(":")[0].strip() not in known for part in str(value).split(";"))
+    return any(part.partition(":")[0].strip() not in safe_values for part in str(value).split(";"))
 
 
 def commutative_values(setting: Mapping[str, object]) -> dict[str, object]:
@@ -70,8 +70,8 @@ def commutative_values(setting: Mapping[str, object]) -> dict[str, object]:
 
 def commutative_levels(space: Space) -> dict[str, tuple[Value, ...]]:
     """The levels of a space that are right only if all operations commute."""
-    found = {parameter.name: tuple(_levels(parameter)) for parameter in space}
-    return {name: levels for name, levels in found.items() if levels}
+    levels_by_name = {parameter.name: tuple(_levels(parameter)) for parameter in space}
+    return {name: levels for name, levels in levels_by_name.items() if levels}
 
 
 def _levels(parameter: Parameter) -> Iterator[Value]:

@@ -24,7 +24,7 @@ from autotune.space.parameter import (
     CORES_EACH,
     Argument,
     ParameterKind,
-    divided,
+    divisor_expression,
     parse_levels,
     read_template,
 )
@@ -60,18 +60,18 @@ class Keys(BaseModel):
     optional: bool = False
 
     @property
-    def implied(self) -> list[tuple[str, Value]]:
+    def implied_values(self) -> list[tuple[str, Value]]:
         """All implied values, whatever the level."""
-        found: list[tuple[str, Value]] = []
+        values: list[tuple[str, Value]] = []
         for name, value in self.implies.items():
             inner = value if isinstance(value, dict) else {name: value}
-            found += [(n, normalise_value(v)) for n, v in inner.items()]
-        return found
+            values += [(n, normalise_value(v)) for n, v in inner.items()]
+        return values
 
     @field_validator("levels")
     @classmethod
     def _levels_can_be_read(cls, value: Any) -> Any:
-        if (number := divided(value)) is not None:
+        if (number := divisor_expression(value)) is not None:
             _tell_pydantic(parse_expression, number)
         elif value is not None and value != ENUM:
             _tell_pydantic(parse_levels, value)
@@ -228,10 +228,10 @@ def read_definition(file: ConfigFile) -> Definition:
     and settings to try first are added to the other's. What the file says itself of library,
     requirement and facts holds in place of what the other says.
     """
-    definition = _extended(_own(file.text, file.path), file.path)
-    found = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
-    if found:
-        raise UsageError("\n".join(found), code="space.invalid")
+    definition = _resolve_extends(_own(file.text, file.path), file.path)
+    problems = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
+    if problems:
+        raise UsageError("\n".join(problems), code="space.invalid")
     return definition
 
 
@@ -247,21 +247,21 @@ def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
     A mistake that only follows from a reported one (a rule about a table that was left out) is not
     reported.
     """
-    definition, told, left_out = read_what_is_right(file.text, file.path, Definition)
+    definition, mistakes, left_out = read_what_is_right(file.text, file.path, Definition)
     if definition is not None:
         try:
-            definition = _extended(definition, file.path)
+            definition = _resolve_extends(definition, file.path)
         except UsageError as error:
-            return definition, [*told, str(error)]
-        told += [
+            return definition, [*mistakes, str(error)]
+        mistakes += [
             f"{file.path}: {problem}"
             for problem in undefined_names(definition)
             if not left_out & set(re.findall(r"[\w.-]+", problem))
         ]
-    return definition, told
+    return definition, mistakes
 
 
-def _extended(own: Definition, path: str, below: tuple[str, ...] = ()) -> Definition:
+def _resolve_extends(own: Definition, path: str, below: tuple[str, ...] = ()) -> Definition:
     """The definition with the tables of the space that it extends, which may extend another.
 
     ``below`` are the spaces that extend this one, each the one before it.
@@ -281,16 +281,20 @@ def _extended(own: Definition, path: str, below: tuple[str, ...] = ()) -> Defini
             code="space.extends",
         )
     text, origin = _text_of(own.extends, path)
-    other = _extended(_own(text, origin), origin, (*below, own.extends))
-    kept = {name: t for name, t in other.parameters.items() if name not in own.parameters}
-    derived = {name: text for name, text in other.derived.items() if name not in own.derived}
+    other = _resolve_extends(_own(text, origin), origin, (*below, own.extends))
+    inherited_tables = {
+        name: t for name, t in other.parameters.items() if name not in own.parameters
+    }
+    inherited_expressions = {
+        name: text for name, text in other.derived.items() if name not in own.derived
+    }
     return own.model_copy(
         update={
             "library": own.library or other.library,
             "requires": own.requires or other.requires,
             "app_facts": list(dict.fromkeys([*other.app_facts, *own.app_facts])),
-            "parameters": {**kept, **own.parameters},
-            "derived": {**derived, **own.derived},
+            "parameters": {**inherited_tables, **own.parameters},
+            "derived": {**inherited_expressions, **own.derived},
             "arguments": [*other.arguments, *own.arguments],
             "constraints": [*other.constraints, *own.constraints],
             "start": [*own.start, *other.start],
@@ -333,18 +337,18 @@ launch options choose it. A space with a parameter ``pml`` has its value.
 def undefined_names(definition: Definition) -> Iterator[str]:
     """The mistakes in names: each with its place and the reason."""
     facts = (*FACTS, *definition.app_facts)
-    named = {*definition.parameters, *definition.derived}
+    own_names = {*definition.parameters, *definition.derived}
     for name in definition.derived:
         if name in definition.parameters or name in facts:
             yield f"derived.{name}: a parameter or a fact has this name already; choose another"
     for where, text in expressions(definition):
-        known, what = (named, "neither a parameter of this file nor a fact")
+        names, what = (own_names, "neither a parameter of this file nor a fact")
         if where.endswith(".levels"):
             # Levels are fixed before there is a setting, so they may use facts only.
-            known, what = set(), "no fact"
-        for name in sorted(parse_expression(text).names - known - set(facts)):
+            names, what = set(), "no fact"
+        for name in sorted(parse_expression(text).names - names - set(facts)):
             yield f"{where}: {name} is {what} ({', '.join(facts)})"
-    yield from _order_of_derived(definition)
+    yield from _check_derived_order(definition)
     for where, template in templates(definition):
         for name in Argument(template).places:
             yield from _place(definition, where, name, facts)
@@ -356,22 +360,24 @@ def undefined_names(definition: Definition) -> Iterator[str]:
 
 def expressions(definition: Definition) -> list[tuple[str, str]]:
     """Every expression, with its key in the file."""
-    found = []
+    entries = []
     for where, keys in _tables(definition):
-        number = divided(keys.levels)
-        given = (("when", keys.when), ("default_rule", keys.default_rule), ("levels", number))
-        found += [(f"{where}.{key}", text) for key, text in given if text]
-    found += [(f"derived.{name}", text) for name, text in definition.derived.items()]
-    found += [(f"arguments.{i}.when", a.when) for i, a in enumerate(definition.arguments) if a.when]
-    found += [(f"constraints.{i}.rule", c.rule) for i, c in enumerate(definition.constraints)]
-    return found
+        number = divisor_expression(keys.levels)
+        texts = (("when", keys.when), ("default_rule", keys.default_rule), ("levels", number))
+        entries += [(f"{where}.{key}", text) for key, text in texts if text]
+    entries += [(f"derived.{name}", text) for name, text in definition.derived.items()]
+    entries += [
+        (f"arguments.{i}.when", a.when) for i, a in enumerate(definition.arguments) if a.when
+    ]
+    entries += [(f"constraints.{i}.rule", c.rule) for i, c in enumerate(definition.constraints)]
+    return entries
 
 
 def templates(definition: Definition) -> list[tuple[str, str]]:
     """Every template of program words, with its key in the file."""
-    found = [(f"{where}.option", k.option) for where, k in _tables(definition) if k.option]
-    found += [(f"arguments.{i}.words", a.words) for i, a in enumerate(definition.arguments)]
-    return found
+    entries = [(f"{where}.option", k.option) for where, k in _tables(definition) if k.option]
+    entries += [(f"arguments.{i}.words", a.words) for i, a in enumerate(definition.arguments)]
+    return entries
 
 
 def _tables(definition: Definition) -> Iterator[tuple[str, Keys]]:
@@ -381,12 +387,12 @@ def _tables(definition: Definition) -> Iterator[tuple[str, Keys]]:
             yield f"parameters.{name}.on.{spec}", keys
 
 
-def _order_of_derived(definition: Definition) -> Iterator[str]:
-    later = set(definition.derived)
+def _check_derived_order(definition: Definition) -> Iterator[str]:
+    undefined = set(definition.derived)
     for name, text in definition.derived.items():
-        for other in sorted(parse_expression(text).names & later):
+        for other in sorted(parse_expression(text).names & undefined):
             yield f"derived.{name}: {other} must be given before it"
-        later.discard(name)
+        undefined.discard(name)
 
 
 def _place(definition: Definition, where: str, name: str, facts: tuple[str, ...]) -> Iterator[str]:
@@ -394,11 +400,13 @@ def _place(definition: Definition, where: str, name: str, facts: tuple[str, ...]
         return
     if name not in definition.parameters:
         yield f"{where}: {{{name}}} is not a parameter, derived value or fact of this file"
-    elif where.startswith("arguments.") and not _always_known(name, definition.parameters[name]):
+    elif where.startswith("arguments.") and not _always_has_value(
+        name, definition.parameters[name]
+    ):
         yield f"{where}: {{{name}}} has no value where it is unset; give it a default"
 
 
-def _always_known(name: str, table: ParameterTable) -> bool:
+def _always_has_value(name: str, table: ParameterTable) -> bool:
     tables = [table, *table.on.values()]
     return (
         not table.unset

@@ -83,8 +83,8 @@ def _table(info: ParamInfo) -> list[str]:
         table = [f"# {table[0]}", "# levels = []   # nothing to guess from: add your own"]
     else:
         table.append(f"levels = {json.dumps(levels)}")
-    shortened = text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
-    about = [f"# {shortened}"] if shortened else []
+    summary = text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
+    about = [f"# {summary}"] if summary else []
     return [_printable(line) for line in (default, *about, *table)]
 
 

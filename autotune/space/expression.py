@@ -246,7 +246,7 @@ class Not(Expr):
         return f"(not {self.term})"
 
 
-def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+def rename_names(expr: Expr, names: Mapping[str, str]) -> Expr:
     """The same expression with names replaced, for a library that uses other parameter names."""
 
     def change(node: Expr) -> Expr:
@@ -346,10 +346,10 @@ class _Parser:
         if self._take(text) is None:
             raise self._error(f"expected {text!r}")
 
-    def _error(self, expected: str) -> ExpressionError:
-        found = repr(self._peek.text) if self._peek.text else "the end"
+    def _error(self, problem: str) -> ExpressionError:
+        token = repr(self._peek.text) if self._peek.text else "the end"
         return ExpressionError(
-            f"expression {self._text!r}, column {self._peek.column}: {expected}, found {found}",
+            f"expression {self._text!r}, column {self._peek.column}: {problem}, found {token}",
             code="expression.syntax",
         )
 

@@ -42,33 +42,37 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
     Prefixes of environment variables are removed, and mapping, binding and ranking get one name
     each. Raises UsageError if one parameter is given under two names with two values.
     """
-    found: dict[str, Value] = {}
+    plain_values: dict[str, Value] = {}
     targets: dict[str, ParameterKind] = {}
-    said = [(name, name, value) for name, value in values.items()]
+    entries = [(name, name, value) for name, value in values.items()]
     for kind in families().values():
         for knob, (word, names) in kind.placement_in(values).items():
-            said = [one for one in said if one[0] not in names] + [(names[0], knob, word)]
-    for given, plain, value in said:
+            entries = [one for one in entries if one[0] not in names] + [(names[0], knob, word)]
+    for original, plain, value in entries:
         prefix = next((p for p in PREFIXES if plain.startswith(p)), "")
         name = plain.removeprefix(prefix)
-        placed = placement_of(name)
-        if prefix and placed is None:
+        placement = placement_of(name)
+        if prefix and placement is None:
             targets[name] = PREFIXES[prefix]
-        name = placed or name
-        if found.setdefault(name, value) != value:
+        name = placement or name
+        if plain_values.setdefault(name, value) != value:
             raise UsageError(
-                f"{given}={value} and {name}={found[name]} set one parameter to two values; "
-                "keep one of them",
+                f"{original}={value} and {name}={plain_values[name]} set one parameter to two "
+                "values; keep one of them",
                 code="parameter.conflict",
             )
-    return Setting(found), targets
+    return Setting(plain_values), targets
 
 
-def without_implied(setting: Setting, space: Space) -> Setting:
+def without_implied_values(setting: Setting, space: Space) -> Setting:
     """The setting without the values that its other values imply in this space; a file has both."""
-    known = [space[name] for name in setting if name in space]
-    implied = {n: v for p in known for n, v in p.implied(p.normalise(setting[p.name])).items()}
-    same = [n for n, v in implied.items() if n not in space and str(setting.get(n)) == str(v)]
+    parameters = [space[name] for name in setting if name in space]
+    implied_values = {
+        n: v for p in parameters for n, v in p.implied_values(p.normalise(setting[p.name])).items()
+    }
+    same = [
+        n for n, v in implied_values.items() if n not in space and str(setting.get(n)) == str(v)
+    ]
     return setting.without(*same)
 
 
@@ -89,10 +93,10 @@ def with_extra_parameters(
         for name, value in setting.items():
             if name in space:
                 _refuse_file(name, value, space)
-            known = name in space or name in space.derived or name in space.absent
-            if not known and name not in space.aliases:
-                found = levels.setdefault(name, [])
-                found += [] if value in found else [value]
+            is_known = name in space or name in space.derived or name in space.absent
+            if not is_known and name not in space.aliases:
+                extra_levels = levels.setdefault(name, [])
+                extra_levels += [] if value in extra_levels else [value]
     more = [_parameter(n, v, library, space, dict(targets or {})) for n, v in levels.items()]
     return replace(space, parameters=(*space.parameters, *more)) if more else space
 
@@ -120,7 +124,7 @@ def _parameter(
             name, levels, target, help=info.help, enum=info.number_names, words=info.only_words
         )
     if name not in targets:
-        _refuse_mistyped(name, target, library, space)
+        _refuse_misspelling(name, target, library, space)
     return Parameter(name, tuple(values), target)
 
 
@@ -169,12 +173,12 @@ def _target(name: str, library: Library) -> ParameterKind:
     return cast(ParameterKind, kind or "env")
 
 
-def _refuse_mistyped(name: str, target: ParameterKind, library: Library, space: Space) -> None:
+def _refuse_misspelling(name: str, target: ParameterKind, library: Library, space: Space) -> None:
     if target in ("placement", "prte"):
         return
     advice = today(name, library) if library.params and target == "mca" else ""
-    known = dict.fromkeys((*space.names, *(library.params if target != "env" else ())))
-    near = _near(name, list(known))
+    known_names = dict.fromkeys((*space.names, *(library.params if target != "env" else ())))
+    near = _near(name, list(known_names))
     if advice.startswith("it is called"):
         hint = advice
     elif near:
@@ -190,8 +194,8 @@ def _refuse_mistyped(name: str, target: ParameterKind, library: Library, space: 
     )
 
 
-def _near(name: str, known: Sequence[str]) -> list[str]:
-    close = difflib.get_close_matches(name, known, n=5, cutoff=0.8)
+def _near(name: str, candidates: Sequence[str]) -> list[str]:
+    close = difflib.get_close_matches(name, candidates, n=5, cutoff=0.8)
     return [one for one in close if _edits(name, one) <= _EDITS][:2]
 
 

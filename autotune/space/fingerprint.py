@@ -15,22 +15,22 @@ def fingerprint(
     parameters: Sequence[Parameter],
     rules: Sequence[Expr],
     facts: Mapping[str, Value],
-    derived: Mapping[str, Expr],
+    derived_values: Mapping[str, Expr],
     arguments: Sequence[Argument],
 ) -> str:
     """SHA-256 (hex) of all that decides which settings exist and what they launch.
 
     ``rules`` are the expressions of the constraints; of ``facts``, those in expressions count.
     """
-    used = _names_in_expressions(parameters, rules, derived, arguments)
+    fact_names = _names_in_expressions(parameters, rules, derived_values, arguments)
     content: dict[str, object] = {
         "parameters": [_content(p) for p in sorted(parameters, key=lambda p: p.name)],
         "constraints": sorted(map(str, rules)),
-        "facts": {k: v for k, v in sorted(facts.items()) if k in used},
+        "facts": {k: v for k, v in sorted(facts.items()) if k in fact_names},
     }
     # Added only if there are any, so that the hash of other spaces did not change.
-    if derived:
-        content["derived"] = {name: str(expr) for name, expr in sorted(derived.items())}
+    if derived_values:
+        content["derived"] = {name: str(expr) for name, expr in sorted(derived_values.items())}
     if arguments:
         content["arguments"] = [[a.template, str(a.when or "")] for a in arguments]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
@@ -39,17 +39,17 @@ def fingerprint(
 def _names_in_expressions(
     parameters: Sequence[Parameter],
     rules: Sequence[Expr],
-    derived: Mapping[str, Expr],
+    derived_values: Mapping[str, Expr],
     arguments: Sequence[Argument],
 ) -> set[str]:
     """Every name in an expression of the space."""
-    used: set[str] = set()
-    for expr in [*rules, *derived.values()]:
-        used |= expr.names
-    used.update(*(argument.places for argument in arguments))
+    names: set[str] = set()
+    for expr in [*rules, *derived_values.values()]:
+        names |= expr.names
+    names.update(*(argument.places for argument in arguments))
     for condition in [*(p.when for p in parameters), *(a.when for a in arguments)]:
-        used |= condition.names if condition else set()
-    return used
+        names |= condition.names if condition else set()
+    return names
 
 
 def _content(parameter: Parameter) -> dict[str, object]:

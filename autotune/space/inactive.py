@@ -48,7 +48,7 @@ class InactiveParameters:
             self._deciding |= space.derived[name].names if name in space.derived else {name}
         self._everywhere: set[str] = set()
         self._under: dict[str, set[Setting]] = {}
-        self._beside: dict[Setting, set[str]] = {}
+        self._idle_by_condition: dict[Setting, set[str]] = {}
         """The same the other way round, of parameters that decide nothing."""
 
     def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
@@ -59,7 +59,7 @@ class InactiveParameters:
         for name in fresh:
             self._under.setdefault(name, set()).add(under)
             if name not in self._deciding:
-                self._beside.setdefault(under, set()).add(name)
+                self._idle_by_condition.setdefault(under, set()).add(name)
         return frozenset(fresh)
 
     def learn_everywhere(self, names: Iterable[str]) -> frozenset[str]:
@@ -98,7 +98,7 @@ class InactiveParameters:
             for name in self._deciding.intersection(self._under)
             if conditions.without(name) in self._under[name]
         }
-        return self._everywhere | self._beside.get(conditions, set()) | deciding
+        return self._everywhere | self._idle_by_condition.get(conditions, set()) | deciding
 
     @property
     def everywhere(self) -> frozenset[str]:
@@ -108,11 +108,11 @@ class InactiveParameters:
     @property
     def under(self) -> dict[str, tuple[str, ...]]:
         """Names of inactive parameters by their conditions (keys of settings); sorted."""
-        found: dict[str, set[str]] = {}
+        names_by_condition: dict[str, set[str]] = {}
         for name, conditions in self._under.items():
             for one in conditions:
-                found.setdefault(one.key, set()).add(name)
-        return {key: tuple(sorted(found[key])) for key in sorted(found)}
+                names_by_condition.setdefault(one.key, set()).add(name)
+        return {key: tuple(sorted(names_by_condition[key])) for key in sorted(names_by_condition)}
 
     def __len__(self) -> int:
         """Number of recorded facts; it grows with every new one."""

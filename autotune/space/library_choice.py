@@ -47,8 +47,8 @@ class LibraryChoice(Space):
         must be given under some of the libraries only.
         """
         members = {FIRST: first, **others}
-        named = dict.fromkeys(chain.from_iterable(space.names for space in members.values()))
-        if MPI in named:
+        names = dict.fromkeys(chain.from_iterable(space.names for space in members.values()))
+        if MPI in names:
             raise UsageError(
                 f"a space has a parameter {MPI}, which is the name of the choice of the library "
                 "in a search under several; choose another space (--space)",
@@ -57,16 +57,18 @@ class LibraryChoice(Space):
         choice = Parameter(
             MPI, tuple(others), "library", help="The MPI library (unset: the first one)"
         )
-        parameters = [_joined(name, members) for name in named]
-        derived = {n: e for space in reversed(members.values()) for n, e in space.derived.items()}
+        parameters = [_join_parameter(name, members) for name in names]
+        derived_values = {
+            n: e for space in reversed(members.values()) for n, e in space.derived.items()
+        }
         return cls(
             name=", ".join(dict.fromkeys(space.name for space in members.values())),
             parameters=(choice, *parameters),
             constraints=tuple(_rules(members)),
-            absent=_unknown_everywhere(members, lambda space: space.absent, named),
+            absent=_unknown_everywhere(members, lambda space: space.absent, names),
             facts={n: v for space in reversed(members.values()) for n, v in space.facts.items()},
-            aliases=_unknown_everywhere(members, lambda space: space.aliases, named),
-            derived=derived,
+            aliases=_unknown_everywhere(members, lambda space: space.aliases, names),
+            derived=derived_values,
             arguments=first.arguments,
             requires=frozenset().union(*(space.requires for space in members.values())),
             starts=tuple(_starts(members)),
@@ -131,8 +133,8 @@ class LibraryChoice(Space):
         return name == MPI or (name in member and member.active(name, self.own(setting)))
 
     def canonical(self, setting: Mapping[str, Value]) -> Setting:
-        named = {n: v for n, v in setting.items() if n == MPI or n not in self}
-        return self.member(setting).canonical(self.own(setting)).updated(named)
+        own_values = {n: v for n, v in setting.items() if n == MPI or n not in self}
+        return self.member(setting).canonical(self.own(setting)).with_values(own_values)
 
     def idle(self, setting: Mapping[str, Value]) -> Iterator[str]:
         member = self.member(setting)
@@ -141,7 +143,7 @@ class LibraryChoice(Space):
                 yield name
         yield from member.idle(self.own(setting))
 
-    def broken(self, setting: Mapping[str, Value]) -> list[Constraint]:
+    def broken_rules(self, setting: Mapping[str, Value]) -> list[Constraint]:
         values = self.own(setting)
         library = str(setting.get(MPI, FIRST))
         limits = [
@@ -149,7 +151,7 @@ class LibraryChoice(Space):
             for name, rule in self._limits.get(library, {}).items()
             if name in values and values[name] not in self.members[library][name].levels
         ]
-        return [*self.member(setting).broken(values), *limits]
+        return [*self.member(setting).broken_rules(values), *limits]
 
     @cached_property
     def _limits(self) -> dict[str, dict[str, Constraint]]:
@@ -167,24 +169,24 @@ class LibraryChoice(Space):
         """Every distinct canonical valid setting, library after library, default first."""
         for library, space in self.members.items():
             for setting in space.enumerate():
-                yield setting if library == FIRST else setting.updated({MPI: library})
+                yield setting if library == FIRST else setting.with_values({MPI: library})
 
-    def listed(self, most: int) -> list[Setting] | None:
+    def all_settings(self, most: int) -> list[Setting] | None:
         if sum(space.combinations() for space in self.members.values()) > _RARE * most:
             return None
-        found = list(islice(self.enumerate(), most + 1))
-        return None if len(found) > most else found
+        settings = list(islice(self.enumerate(), most + 1))
+        return None if len(settings) > most else settings
 
     def launched(self, setting: Mapping[str, Value]) -> dict[str, dict[str, str]]:
         """The launch under the setting's library, which the group ``library`` names."""
         for name in setting:
             if name not in self:
                 raise self.unknown(name)
-        named = {"library": {MPI: str(setting[MPI])}} if MPI in setting else {}
-        return {**self.member(setting).launched(self.own(setting)), **named}
+        library_group = {"library": {MPI: str(setting[MPI])}} if MPI in setting else {}
+        return {**self.member(setting).launched(self.own(setting)), **library_group}
 
 
-def _joined(name: str, members: Mapping[str, Space]) -> Parameter:
+def _join_parameter(name: str, members: Mapping[str, Space]) -> Parameter:
     """The parameter ``name`` of all libraries that have it, as one."""
     owners = {library: space[name] for library, space in members.items() if name in space}
     one, *others = owners.values()
@@ -211,14 +213,14 @@ def _joined(name: str, members: Mapping[str, Space]) -> Parameter:
         levels=tuple(dict.fromkeys(chain.from_iterable(p.levels for p in owners.values()))),
         default=one.default if len(defaults) == 1 else None,
         when=_condition(owners, members),
-        implies=_merged(*(p.implies for p in owners.values())),
-        implies_at=_merged(*(p.implies_at for p in owners.values())),
-        enum=_agreed(*(p.enum for p in owners.values())),
+        implies=_merge(*(p.implies for p in owners.values())),
+        implies_at=_merge(*(p.implies_at for p in owners.values())),
+        enum=_common_entries(*(p.enum for p in owners.values())),
         words=_merged_words(*(p.words for p in owners.values())),
     )
 
 
-def _merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
+def _merge(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
     """All entries; the first part has precedence."""
     return {key: value for part in reversed(parts) for key, value in part.items()}
 
@@ -228,10 +230,10 @@ def _merged_words(*parts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(parts))) if all(parts) else ()
 
 
-def _agreed(*parts: Mapping[int, str]) -> dict[int, str]:
+def _common_entries(*parts: Mapping[int, str]) -> dict[int, str]:
     """The names of numbers on which no two libraries differ."""
-    found = _merged(*parts)
-    return {n: word for n, word in found.items() if all(p.get(n, word) == word for p in parts)}
+    entries = _merge(*parts)
+    return {n: word for n, word in entries.items() if all(p.get(n, word) == word for p in parts)}
 
 
 def _condition(owners: Mapping[str, Parameter], members: Mapping[str, Space]) -> Expr | None:
@@ -260,10 +262,12 @@ def _names(library: str) -> str:
 def _limit(library: str, parameter: Parameter) -> Constraint:
     """The rule that a parameter has one of its own levels under a library."""
     levels = ", ".join(repr(level) for level in parameter.levels)
-    known = f"{parameter.name} in ({levels})"
-    rule = f"not ({_names(library)}) or not set({parameter.name}) or {known}"
+    levels_rule = f"{parameter.name} in ({levels})"
+    rule = f"not ({_names(library)}) or not set({parameter.name}) or {levels_rule}"
     where = "the first library" if library == FIRST else library
-    return Constraint(parse_expression(rule), f"its levels under {where}", parse_expression(known))
+    return Constraint(
+        parse_expression(rule), f"its levels under {where}", parse_expression(levels_rule)
+    )
 
 
 def _rules(members: Mapping[str, Space]) -> Iterator[Constraint]:
@@ -281,12 +285,12 @@ def _starts(members: Mapping[str, Space]) -> Iterator[Setting]:
             yield Setting({MPI: library})
     for library, space in members.items():
         for start in space.starts:
-            yield start if library == FIRST else start.updated({MPI: library})
+            yield start if library == FIRST else start.with_values({MPI: library})
 
 
 def _unknown_everywhere(
-    members: Mapping[str, Space], part: Any, named: Mapping[str, None]
+    members: Mapping[str, Space], part: Any, known_names: Mapping[str, None]
 ) -> dict[str, str]:
     """Names that the spaces explain (absent, called otherwise) and that no space has."""
-    found: dict[str, str] = _merged(*(part(space) for space in members.values()))
-    return {name: why for name, why in found.items() if name not in named}
+    explanations: dict[str, str] = _merge(*(part(space) for space in members.values()))
+    return {name: why for name, why in explanations.items() if name not in known_names}

@@ -130,7 +130,7 @@ class TranslatedSetting:
     left_out: tuple[str, ...] = ()
 
 
-def translated(
+def translate(
     setting: Mapping[str, Value], source: str, space: Space, target: str
 ) -> TranslatedSetting:
     """``setting``, proven under the family ``source``, in the words of ``space`` (of ``target``).
@@ -139,17 +139,17 @@ def translated(
     A number becomes the nearest level of the space. What has no counterpart is left out, and so is
     a value that the space does not allow.
     """
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     left_out: list[str] = []
     for name, value in setting.items():
         pair = _pair(name, value, source, target)
         native = "" if pair is None else space.aliases.get(pair[0], pair[0])
         near = None if native not in space or pair is None else _level(space, native, pair[1])
-        if near is None or space.violations(Setting({**found, native: near}), grid=True):
+        if near is None or space.violations(Setting({**values, native: near}), grid=True):
             left_out.append(name)
         else:
-            found[native] = near
-    return TranslatedSetting(space.canonical(Setting(found)), tuple(left_out))
+            values[native] = near
+    return TranslatedSetting(space.canonical(Setting(values)), tuple(left_out))
 
 
 def _pair(name: str, value: Value, source: str, target: str) -> tuple[str, Value] | None:
@@ -162,11 +162,11 @@ def _pair(name: str, value: Value, source: str, target: str) -> tuple[str, Value
             name = today + name.removeprefix(former) if name.startswith(former) else name
     for meaning in MEANINGS:
         if meaning.name(source) == name and (other := meaning.name(target)) is not None:
-            said = meaning.value(value, source, target)
-            if said is not None:
-                return other, said
-    known = any(meaning.name(source) == name for meaning in MEANINGS)
-    return None if known else (name, value)
+            translation = meaning.value(value, source, target)
+            if translation is not None:
+                return other, translation
+    has_meaning = any(meaning.name(source) == name for meaning in MEANINGS)
+    return None if has_meaning else (name, value)
 
 
 def _level(space: Space, name: str, value: Value) -> Value | None:

@@ -86,7 +86,7 @@ class Parameter:
         """Whether values are words and not numbers."""
         return any(isinstance(level, str) for level in self.levels)
 
-    def implied(self, value: Value) -> dict[str, Value]:
+    def implied_values(self, value: Value) -> dict[str, Value]:
         """Values of other parameters that are launched with this (normalised) value."""
         return {**self.implies, **self.implies_at.get(value, {})}
 
@@ -155,17 +155,18 @@ def parse_levels(spec: object) -> tuple[Value, ...]:
         return levels
     if not isinstance(spec, list) or not spec:
         raise UsageError(f"{spec!r} is not a list of levels; {_WAYS}", code="levels.syntax")
-    found: dict[Value, None] = {}
+    unique_levels: dict[Value, None] = {}
     for item in spec:
-        found.update(dict.fromkeys(_item(item)))
-    if len({isinstance(level, str) for level in found}) > 1:
+        unique_levels.update(dict.fromkeys(_item(item)))
+    if len({isinstance(level, str) for level in unique_levels}) > 1:
         raise UsageError(
-            f"levels {list(found)} mix words and numbers; use one kind", code="levels.invalid"
+            f"levels {list(unique_levels)} mix words and numbers; use one kind",
+            code="levels.invalid",
         )
-    return tuple(found)
+    return tuple(unique_levels)
 
 
-def divided(spec: object) -> str | None:
+def divisor_expression(spec: object) -> str | None:
     """The expression of levels ``"divisors: EXPRESSION"``; None for any other levels."""
     if isinstance(spec, str) and spec.startswith(_DIVISORS):
         return spec.removeprefix(_DIVISORS).strip()
@@ -249,7 +250,7 @@ class Argument:
         """The names in the placeholders, in order."""
         return tuple(_PLACE.findall(self.template))
 
-    def renamed(self, names: Mapping[str, str], when: Expr | None = None) -> Argument:
+    def with_names(self, names: Mapping[str, str], when: Expr | None = None) -> Argument:
         """The same words with other names in the placeholders, and this condition."""
         template = _PLACE.sub(lambda m: f"{{{names.get(m[1], m[1])}}}", self.template)
         return Argument(template, when)
@@ -261,14 +262,14 @@ class Argument:
         """
 
         def fill(match: re.Match[str]) -> str:
-            found = value(match[1])
-            if found is None:
+            filling = value(match[1])
+            if filling is None:
                 raise UsageError(
                     f"the program's argument {self.template!r} needs {match[1]}, which has no "
                     "value here; give it a value or a default",
                     code="parameter.no_value",
                 )
-            return str(found)
+            return str(filling)
 
         # The text is split before the values are inserted, so that a value with a blank stays one
         # word.
@@ -310,7 +311,7 @@ _OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar|i_mpi_adjust)_({_NAMES})
 """The collective operations of the parameters of Open MPI, MPICH and Intel MPI."""
 
 
-_ONE_SIDED = re.compile(r"osc(_\w+)?")
+_RMA_NAME = re.compile(r"osc(_\w+)?")
 
 
 def needed_call(parameter: str) -> str:
@@ -318,10 +319,10 @@ def needed_call(parameter: str) -> str:
 
     It is a collective, or ``rma``, the one-sided calls.
     """
-    return "rma" if _ONE_SIDED.fullmatch(parameter) else operation_of(parameter)
+    return "rma" if _RMA_NAME.fullmatch(parameter) else operation_of(parameter)
 
 
 def operation_of(parameter: str) -> str:
     """The collective operation that a parameter is about, or ""."""
-    found = _OPERATION.match(parameter)
-    return found[1].lower() if found else ""
+    match = _OPERATION.match(parameter)
+    return match[1].lower() if match else ""

@@ -26,13 +26,13 @@ from autotune.space.definition import (
     matches,
     read_definition,
 )
-from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, renamed
+from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, rename_names
 from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import (
     Argument,
     Parameter,
     default_kind,
-    divided,
+    divisor_expression,
     divisors,
     parse_levels,
 )
@@ -41,7 +41,7 @@ from autotune.space.space import Constraint, Space
 from runner.mpi.discover import family
 from runner.mpi.library import Library, ParamInfo, normalise
 
-_LISTED = "mca"
+_MCA = "mca"
 """The only target for which the library's list can confirm names."""
 
 
@@ -50,7 +50,7 @@ _ONE_OF = ("pml", "mtl")
 
 
 @dataclass
-class _Found:
+class _ResolvedTable:
     """One parameter of the definition: its name in this library, or why it is absent."""
 
     keys: Keys
@@ -81,39 +81,39 @@ def resolve(
             f"is {title(library)}; choose another space (--space) or another MPI (--mpi)",
             code="space.other_library",
         )
-    found = {
+    tables = {
         canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library, facts)
         for canonical, table in definition.parameters.items()
     }
-    return _assemble(definition, name, library, found, facts)
+    return _assemble(definition, name, library, tables, facts)
 
 
 def _assemble(
     definition: Definition,
     name: str,
     library: Library | None,
-    found: dict[str, _Found],
+    tables: dict[str, _ResolvedTable],
     facts: dict[str, Value],
 ) -> Space:
-    names = {canonical: item.name for canonical, item in found.items()}
-    enums = {item.name: item.info.number_names for item in found.values() if item.info}
-    present = {c: item for c, item in found.items() if item.absent is None}
-    absent = {c: item.absent for c, item in found.items() if item.absent is not None}
-    derived = derive(
-        {n: renamed(parse_expression(t), names) for n, t in definition.derived.items()}
+    names = {canonical: item.name for canonical, item in tables.items()}
+    enums = {item.name: item.info.number_names for item in tables.values() if item.info}
+    present = {c: item for c, item in tables.items() if item.absent is None}
+    absent = {c: item.absent for c, item in tables.items() if item.absent is not None}
+    derived_values = derive(
+        {n: rename_names(parse_expression(t), names) for n, t in definition.derived.items()}
     )
 
     def read(text: str) -> Expr:
-        return spelled_out(_translated(text, names, enums), derived)
+        return spelled_out(_parse_native(text, names, enums), derived_values)
 
     parameters = [_parameter(item, names, read, facts) for item in present.values()]
     constraints = [
-        Constraint(read(table.rule), table.reason, _translated(table.rule, names, enums))
+        Constraint(read(table.rule), table.reason, _parse_native(table.rule, names, enums))
         for table in definition.constraints
         if applies(table, library)
     ]
     arguments = [
-        Argument(table.words).renamed(names, read(table.when) if table.when else None)
+        Argument(table.words).with_names(names, read(table.when) if table.when else None)
         for table in definition.arguments
     ]
     aliases = {
@@ -128,7 +128,7 @@ def _assemble(
         absent,
         facts,
         aliases,
-        derived,
+        derived_values,
         tuple(arguments),
         frozenset({definition.requires} if definition.requires else ()),
     )
@@ -138,18 +138,18 @@ def _assemble(
 
 def _starts(definition: Definition, space: Space, names: Mapping[str, str]) -> tuple[Setting, ...]:
     """The settings to try first, as far as this library and these facts allow them."""
-    found = []
+    starts = []
     for table in definition.start:
         setting = Setting({names[n]: v for n, v in Setting.parse(table.setting).items()})
-        if space.is_valid(setting) and (canonical := space.canonical(setting)) not in found:
-            found.append(canonical)
-    return tuple(found)
+        if space.is_valid(setting) and (canonical := space.canonical(setting)) not in starts:
+            starts.append(canonical)
+    return tuple(starts)
 
 
 def _names(canonical: str, table: ParameterTable) -> set[str]:
     """Every name of a parameter in any library."""
-    given = {table.name, *(keys.name for keys in table.on.values())}
-    return {canonical, *(name for name in given if name)}
+    native_names = {table.name, *(keys.name for keys in table.on.values())}
+    return {canonical, *(name for name in native_names if name)}
 
 
 def applies(table: ConstraintTable, library: Library | None) -> bool:
@@ -163,30 +163,32 @@ def _find(
     where: str,
     library: Library | None,
     facts: Mapping[str, Value],
-) -> _Found:
-    keys = merged(table, library)
-    item = _Found(keys, keys.name or canonical, absent=keys.absent)
+) -> _ResolvedTable:
+    keys = keys_for(table, library)
+    item = _ResolvedTable(keys, keys.name or canonical, absent=keys.absent)
     target = keys.target or default_kind(item.name)
-    if item.absent is None and library is not None and library.params and target == _LISTED:
+    if item.absent is None and library is not None and library.params and target == _MCA:
         item.info = library.params.get(item.name)
         if item.info is None:
             item.absent = f"{title(library)} has no parameter {item.name}"
         elif item.info.synonym_of in library.params:
             item.info = library.params[item.info.synonym_of]
             item.name = item.info.name
-    unlisted = library is not None and not library.params and keys.levels == ENUM
-    if item.absent is None and unlisted and library is not None:
+    lacks_values = library is not None and not library.params and keys.levels == ENUM
+    if item.absent is None and lacks_values and library is not None:
         item.absent = f"{title(library)} does not list its values here"
     if item.absent is None:
         item.levels = levels_of(
             item.keys, item.info, facts, where, title(library) if library else ""
         )
     if item.info is not None and library is not None:
-        item.levels, item.absent = _installed(item, library)
+        item.levels, item.absent = _installed_levels(item, library)
     return item
 
 
-def _installed(item: _Found, library: Library) -> tuple[tuple[Value, ...], str | None]:
+def _installed_levels(
+    item: _ResolvedTable, library: Library
+) -> tuple[tuple[Value, ...], str | None]:
     """The levels that are installed, of a parameter that chooses one component of a framework.
 
     It is absent (with the reason) if a choice would not be left. A component without parameters
@@ -194,18 +196,18 @@ def _installed(item: _Found, library: Library) -> tuple[tuple[Value, ...], str |
     """
     if item.name not in _ONE_OF:
         return item.levels, item.absent
-    known = tuple(
+    levels = tuple(
         level
         for level in item.levels
         if any(name.startswith(f"{item.name}_{level}_") for name in library.params)
     )
-    if len(known) > 1:
-        return known, None
-    lacking = ", ".join(str(level) for level in item.levels if level not in known)
+    if len(levels) > 1:
+        return levels, None
+    lacking = ", ".join(str(level) for level in item.levels if level not in levels)
     return item.levels, f"{title(library)} has no component {item.name}/{lacking} here"
 
 
-def merged(table: ParameterTable, library: Library | None) -> Keys:
+def keys_for(table: ParameterTable, library: Library | None) -> Keys:
     """The table, with its values for this library in place of the general ones, in file order."""
     values = {key: getattr(table, key) for key in Keys.model_fields}
     for spec, override in table.on.items():
@@ -215,7 +217,10 @@ def merged(table: ParameterTable, library: Library | None) -> Keys:
 
 
 def _parameter(
-    item: _Found, names: Mapping[str, str], read: Callable[[str], Expr], facts: Mapping[str, Value]
+    item: _ResolvedTable,
+    names: Mapping[str, str],
+    read: Callable[[str], Expr],
+    facts: Mapping[str, Value],
 ) -> Parameter:
     keys, info = item.keys, item.info
     return Parameter(
@@ -225,26 +230,26 @@ def _parameter(
         default=1 if is_cores_each(item.name, keys) else default_of(keys, info, facts),
         unset=keys.unset,
         when=read(keys.when) if keys.when else None,
-        implies=_implied(keys.implies, names),
+        implies=_native_implied(keys.implies, names),
         implies_at={
-            _number(read_value(level), info): _implied(values, names)
+            _number(read_value(level), info): _native_implied(values, names)
             for level, values in keys.implies.items()
             if isinstance(values, dict)
         },
         help=keys.help or (info.help if info else ""),
-        option=Argument(keys.option).renamed(names).template if keys.option else None,
+        option=Argument(keys.option).with_names(names).template if keys.option else None,
         enum=dict(info.number_names) if info else {},
         words=info.only_words if info else (),
     )
 
 
-def _implied(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Value]:
+def _native_implied(implied: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Value]:
     """Implied values under the names of this library, without the tables for single levels."""
-    plain = {n: v for n, v in given.items() if not isinstance(v, dict)}
+    plain = {n: v for n, v in implied.items() if not isinstance(v, dict)}
     return {names.get(n, n): normalise_value(v) for n, v in plain.items()}
 
 
-def _translated(
+def _parse_native(
     text: str, names: Mapping[str, str], enums: Mapping[str, Mapping[int, str]]
 ) -> Expr:
     """Parse the text, replace names by the library's, and enumerated names by their numbers."""
@@ -255,7 +260,7 @@ def _translated(
         left, right = node.left, node.right
         return Compare(node.sign, _as_number(left, right, enums), _as_number(right, left, enums))
 
-    return renamed(parse_expression(text), names).map(change)
+    return rename_names(parse_expression(text), names).map(change)
 
 
 def _as_number(node: Expr, other: Expr, enums: Mapping[str, Mapping[int, str]]) -> Expr:
@@ -279,9 +284,9 @@ def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
         return space
     canonical = {native: name for name, native in names.items()}
     reasons = {canonical.get(name, name): reason for name, reason in hopeless.items()}
-    kept = tuple(parameter for parameter in space if parameter.name not in hopeless)
+    parameters = tuple(parameter for parameter in space if parameter.name not in hopeless)
     absent = {**space.absent, **reasons}
-    return _without_hopeless(replace(space, parameters=kept, absent=absent), names)
+    return _without_hopeless(replace(space, parameters=parameters, absent=absent), names)
 
 
 def title(library: Library) -> str:
@@ -297,26 +302,26 @@ def levels_of(
     Raises :class:`UsageError` for levels that are missing, excluded or not readable.
     """
     if keys.levels is None:
-        known = f"for {library}" if library else "without a library"
+        scope = f"for {library}" if library else "without a library"
         raise UsageError(
-            f'{where}: no levels {known}; give "levels", or "absent" with the reason',
+            f'{where}: no levels {scope}; give "levels", or "absent" with the reason',
             code="levels.none",
         )
     levels: tuple[Value, ...]
     if keys.levels == ENUM:
-        levels = _enumerated(info, where)
-    elif (number := divided(keys.levels)) is not None:
+        levels = _enum_levels(info, where)
+    elif (number := divisor_expression(keys.levels)) is not None:
         levels = divisors(parse_expression(number).evaluate(_Facts(facts)))
     else:
         levels = tuple(dict.fromkeys(_number(v, info) for v in parse_levels(keys.levels)))
-    excluded = {_number(normalise_value(value), info) for value in keys.exclude}
-    kept = tuple(level for level in levels if level not in excluded)
-    if not kept:
+    exclusions = {_number(normalise_value(value), info) for value in keys.exclude}
+    remaining = tuple(level for level in levels if level not in exclusions)
+    if not remaining:
         raise UsageError(f'{where}: "exclude" leaves no level', code="levels.none")
-    return kept
+    return remaining
 
 
-def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
+def _enum_levels(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
     if info is None or not info.enum:
         raise UsageError(
             f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
@@ -324,8 +329,8 @@ def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
             code="levels.none",
         )
     # "ignore" is the word of coll/tuned for "unset".
-    kept = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
-    return tuple(kept.values()) if info.by_name else tuple(kept)
+    words = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
+    return tuple(words.values()) if info.by_name else tuple(words)
 
 
 def _number(value: Value, info: ParamInfo | None) -> Value:
@@ -354,8 +359,8 @@ def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -
         result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
         return None if result is None else normalise_value(result)
     if keys.default is not None:
-        given = normalise_value(keys.default)
-        return _number(read_value(given) if isinstance(given, str) else given, info)
+        value = normalise_value(keys.default)
+        return _number(read_value(value) if isinstance(value, str) else value, info)
     if info is None or not info.default:
         return None  # An empty text means that the library chooses.
     return info.default if info.type == "string" else _number(info.default, info)
@@ -365,13 +370,13 @@ def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
     """The expressions of derived values, in parameters and facts alone.
 
     Each expression may use earlier derived values."""
-    known: dict[str, Expr] = {}
+    values: dict[str, Expr] = {}
     for name, expr in definitions.items():
-        known[name] = spelled_out(expr, known)
-    return known
+        values[name] = spelled_out(expr, values)
+    return values
 
 
-def spelled_out(expr: Expr, derived: Mapping[str, Expr]) -> Expr:
+def spelled_out(expr: Expr, derived_values: Mapping[str, Expr]) -> Expr:
     """The ``expr`` with every derived value replaced by its expression.
 
     So rules name the parameters on which they depend; the repair of settings and the enumeration
@@ -380,9 +385,9 @@ def spelled_out(expr: Expr, derived: Mapping[str, Expr]) -> Expr:
 
     def change(node: Expr) -> Expr:
         if isinstance(node, Name):
-            return derived.get(node.name, node)
-        if isinstance(node, IsSet) and node.name in derived:
-            tests = tuple(IsSet(name) for name in sorted(derived[node.name].names))
+            return derived_values.get(node.name, node)
+        if isinstance(node, IsSet) and node.name in derived_values:
+            tests = tuple(IsSet(name) for name in sorted(derived_values[node.name].names))
             return tests[0] if len(tests) == 1 else Logic("or", tests)
         return node
 
@@ -410,8 +415,8 @@ def load_space(
 def parts_for(name: str, library: Library) -> str:
     """The parts of a name joined by ``+`` that are for a library, or for any; "" if none is."""
     parts = [part.strip() for part in name.split("+")]
-    wanted = {part: read_definition(find_config(KIND, part)).library for part in parts}
-    return "+".join(p for p, spec in wanted.items() if not spec or matches(spec, library))
+    libraries = {part: read_definition(find_config(KIND, part)).library for part in parts}
+    return "+".join(p for p, spec in libraries.items() if not spec or matches(spec, library))
 
 
 def load_space_file(
@@ -436,22 +441,22 @@ def _space(
                 code="space.fact_unknown",
             )
     definition = read_definition(file)
-    told = {k: v for k, v in app_facts.items() if k in definition.app_facts}
-    return resolve(definition, file.name, file.path, library, {**facts, **told})
+    own_facts = {k: v for k, v in app_facts.items() if k in definition.app_facts}
+    return resolve(definition, file.name, file.path, library, {**facts, **own_facts})
 
 
 def join(parts: list[Space]) -> Space:
     """One space of all parts; raises :class:`UsageError` if two have the same parameter."""
-    seen: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for part in parts:
         for name in [*part.names, *part.derived]:
-            if name in seen:
+            if name in owners:
                 raise UsageError(
-                    f"spaces {seen[name]} and {part.name} both have {name}; "
+                    f"spaces {owners[name]} and {part.name} both have {name}; "
                     "leave one of the spaces out",
                     code="space.parameter_twice",
                 )
-            seen[name] = part.name
+            owners[name] = part.name
     first, *others = parts
     for other in others:
         first = Space(

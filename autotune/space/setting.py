@@ -31,9 +31,9 @@ _LARGEST_EXACT = 2**53
 
 def read_value(text: str) -> Value:
     """A value from text: ``64k`` = 65536 (K = 1024), ``true`` = 1, a number, or the text."""
-    lowered = text.lower()
-    if lowered in _WORDS:
-        return _WORDS[lowered]
+    lower_text = text.lower()
+    if lower_text in _WORDS:
+        return _WORDS[lower_text]
     if _INTEGER.fullmatch(text):
         return int(text)
     if size := _SIZE.fullmatch(text):
@@ -68,8 +68,8 @@ def write_value(value: Value) -> str:
         return repr(value)
     if _PLAIN.fullmatch(value) and read_value(value) == value:
         return value
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    quotable = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quotable}"'
 
 
 @lru_cache(maxsize=10_000, typed=True)
@@ -103,14 +103,14 @@ class Setting(Mapping[str, Value]):
         self._hash = hash(self._key)
 
     @classmethod
-    def of_sorted(cls, items: dict[str, Value]) -> Self:
+    def from_sorted_items(cls, items: dict[str, Value]) -> Self:
         """The setting of names in their order with normalised values, none of which is checked.
 
         The dictionary becomes part of the setting.
         """
-        made = cls.__new__(cls)
-        made._set(items)
-        return made
+        setting = cls.__new__(cls)
+        setting._set(items)
+        return setting
 
     @classmethod
     def parse(cls, text: str) -> Setting:
@@ -146,13 +146,13 @@ class Setting(Mapping[str, Value]):
 
     def without(self, *names: str) -> Setting:
         """The same setting with these parameters unset."""
-        return Setting.of_sorted({n: v for n, v in self._items.items() if n not in names})
+        return Setting.from_sorted_items({n: v for n, v in self._items.items() if n not in names})
 
-    def kept(self, values: dict[str, Value]) -> Setting:
+    def restrict_to(self, values: dict[str, Value]) -> Setting:
         """The setting of these values for some of its names, which are in its order."""
-        return self if values == self._items else Setting.of_sorted(values)
+        return self if values == self._items else Setting.from_sorted_items(values)
 
-    def updated(self, values: Mapping[str, Value]) -> Setting:
+    def with_values(self, values: Mapping[str, Value]) -> Setting:
         """The same setting with these values added or replaced."""
         return Setting({**self._items, **values})
 

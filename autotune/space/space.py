@@ -35,15 +35,15 @@ class Constraint:
     """A rule for settings; it is broken only if it is known to be false.
 
     A rule does not apply if none of its parameters is set: the library's own default is never
-    invalid. ``written`` is the rule with the names of derived values, for messages.
+    invalid. ``source`` is the rule with the names of derived values, for messages.
     """
 
     expr: Expr
     reason: str = ""
-    written: Expr | None = None
+    source: Expr | None = None
 
     def __str__(self) -> str:
-        return str(self.written or self.expr) + (f" ({self.reason})" if self.reason else "")
+        return str(self.source or self.expr) + (f" ({self.reason})" if self.reason else "")
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class _Values:
         if name in self.space and (default := self.space[name].default) is not None:
             return default
         if name in self.space.derived:
-            found = self.space.derived[name].evaluate(self)
-            return None if found is None else normalise_value(found)
+            result = self.space.derived[name].evaluate(self)
+            return None if result is None else normalise_value(result)
         return self.space.facts.get(name)
 
     def is_set(self, name: str) -> bool:
@@ -140,11 +140,13 @@ class Space:
 
     def without(self, reasons: Mapping[str, str]) -> Space:
         """The space without some parameters, each with the reason; unknown names are ignored."""
-        gone = {name: reason for name, reason in reasons.items() if name in self}
-        kept = tuple(parameter for parameter in self if parameter.name not in gone)
-        starts = tuple(start for start in self.starts if gone.keys().isdisjoint(start))
-        absent = {**self.absent, **gone}
-        return replace(self, parameters=kept, absent=absent, starts=starts) if gone else self
+        removals = {name: reason for name, reason in reasons.items() if name in self}
+        remaining = tuple(parameter for parameter in self if parameter.name not in removals)
+        starts = tuple(start for start in self.starts if removals.keys().isdisjoint(start))
+        absent = {**self.absent, **removals}
+        return (
+            replace(self, parameters=remaining, absent=absent, starts=starts) if removals else self
+        )
 
     def without_levels(self, levels: Mapping[str, Collection[Value]], reason: str) -> Space:
         """The space without some levels of parameters; ``reason`` is given where none is left.
@@ -156,16 +158,16 @@ class Space:
             p.name: tuple(level for level in p.levels if level not in levels.get(p.name, ()))
             for p in self
         }
-        gone = {name: reason for name in levels if name in self and not left[name]}
-        kept = (replace(p, levels=left[p.name]) if left[p.name] else p for p in self)
-        found = replace(self, parameters=tuple(kept)).without(gone)
-        found = replace(found, starts=tuple(s for s in found.starts if found.is_valid(s)))
+        empty = {name: reason for name in levels if name in self and not left[name]}
+        parameters = (replace(p, levels=left[p.name]) if left[p.name] else p for p in self)
+        space = replace(self, parameters=tuple(parameters)).without(empty)
+        space = replace(space, starts=tuple(s for s in space.starts if space.is_valid(s)))
         idle = {
             p.name: f"its condition {p.when} holds at none of the levels here: {reason}"
-            for p in found
-            if p.when is not None and _never(found, p.when, levels)
+            for p in space
+            if p.when is not None and _never(space, p.when, levels)
         }
-        return found.without(idle)
+        return space.without(idle)
 
     @property
     def of_default(self) -> tuple[str, ...]:
@@ -178,8 +180,8 @@ class Space:
 
     def with_default(self, name: str, value: Value) -> Space:
         """The space in which an unset parameter is known to have this value."""
-        known = (replace(p, default=value) if p.name == name else p for p in self)
-        return replace(self, parameters=tuple(known))
+        parameters = (replace(p, default=value) if p.name == name else p for p in self)
+        return replace(self, parameters=tuple(parameters))
 
     @cached_property
     def hash(self) -> str:
@@ -234,7 +236,7 @@ class Space:
         while idle := list(self.idle(values)):
             for name in idle:
                 del values[name]
-        return setting.kept(values) if isinstance(setting, Setting) else Setting(values)
+        return setting.restrict_to(values) if isinstance(setting, Setting) else Setting(values)
 
     def idle(self, setting: Mapping[str, Value]) -> Iterator[str]:
         """Names in a setting whose condition is false under it, one by one."""
@@ -243,7 +245,7 @@ class Space:
             if name in setting and when.truth(scope) is False:
                 yield name
 
-    def broken(self, setting: Mapping[str, Value]) -> list[Constraint]:
+    def broken_rules(self, setting: Mapping[str, Value]) -> list[Constraint]:
         """The constraints that this setting, as it is given, breaks."""
         values = _Values(self, setting)
         return [
@@ -259,15 +261,17 @@ class Space:
         With ``grid`` false, values between the levels are allowed (for a comparison that a user
         requests).
         """
-        found = []
+        problems = []
         for name, value in setting.items():
             if name not in self:
-                found.append(self._unknown(name))
+                problems.append(self._unknown(name))
             elif problem := self[name].problem(self[name].normalise(value), grid=grid):
-                found.append(f"{name}={value} {problem}")
-        found += [f"{p.name} must be given" for p in self if not p.unset and p.name not in setting]
-        broken = self.broken(self.canonical(setting))
-        return found + [f"violates the constraint {constraint}" for constraint in broken]
+                problems.append(f"{name}={value} {problem}")
+        problems += [
+            f"{p.name} must be given" for p in self if not p.unset and p.name not in setting
+        ]
+        rules = self.broken_rules(self.canonical(setting))
+        return problems + [f"violates the constraint {constraint}" for constraint in rules]
 
     def is_valid(self, setting: Mapping[str, Value]) -> bool:
         """Whether a setting satisfies all conditions and constraints."""
@@ -285,7 +289,7 @@ class Space:
         """Every distinct canonical valid setting, lazily and in a fixed order, default first."""
         return valid_settings(self)
 
-    def listed(self, most: int) -> list[Setting] | None:
+    def all_settings(self, most: int) -> list[Setting] | None:
         """All settings of :meth:`enumerate`, or None if listing them takes too long.
 
         That is so for more than ``most`` settings, or if valid settings are rare among the
@@ -293,8 +297,8 @@ class Space:
         """
         if self.combinations() > _RARE * most:
             return None
-        found = list(islice(self.enumerate(), most + 1))
-        return None if len(found) > most else found
+        settings = list(islice(self.enumerate(), most + 1))
+        return None if len(settings) > most else settings
 
     def sample(self, rng: np.random.Generator) -> Setting:
         """A random valid canonical setting: each parameter uniform over its choices.
@@ -304,18 +308,18 @@ class Space:
         Raises :class:`UsageError` if this finds no valid setting either.
         """
         values: dict[str, Value | None] = {}
-        again: set[str] = set(self.names)
+        redraw: set[str] = set(self.names)
         for attempt in range(2 * _TRIES):
-            values |= {name: self._draw(name, rng) for name in self.names if name in again}
+            values |= {name: self._draw(name, rng) for name in self.names if name in redraw}
             setting = self.canonical({n: v for n, v in values.items() if v is not None})
-            broken = self.broken(setting)
-            if not broken:
+            rules = self.broken_rules(setting)
+            if not rules:
                 return setting
             if attempt >= _TRIES:
-                again = set().union(*(constraint.expr.names for constraint in broken))
+                redraw = set().union(*(constraint.expr.names for constraint in rules))
         raise UsageError(
             f"space {self.name}: no setting drawn at random satisfies the constraints; the "
-            f"last one violated {broken[0]}: relax the constraints",
+            f"last one violated {rules[0]}: relax the constraints",
             code="space.no_setting",
         )
 
@@ -346,9 +350,9 @@ class Space:
         return f"{name} is not a parameter of space {self.name}{hint}"
 
 
-def _never(space: Space, condition: Expr, changed: Collection[str]) -> bool:
+def _never(space: Space, condition: Expr, names: Collection[str]) -> bool:
     """Whether a condition on one parameter, whose levels are fewer, is false at all of them."""
-    if len(condition.names) != 1 or condition.names.isdisjoint(changed):
+    if len(condition.names) != 1 or condition.names.isdisjoint(names):
         return False
     (name,) = condition.names
     choices = space[name].choices if name in space else (None,)
@@ -367,11 +371,11 @@ def valid_settings(space: Space) -> Iterator[Setting]:
     rules = _due(order, space)
     values: dict[str, Value] = {}
 
-    def settled(depth: int) -> bool:
+    def is_possible(depth: int) -> bool:
         names, constraints = rules[depth]
         if any(name in values and not space.active(name, values) for name in names):
             return False
-        return not constraints or not set(space.broken(values)).intersection(constraints)
+        return not constraints or not set(space.broken_rules(values)).intersection(constraints)
 
     def walk(depth: int) -> Iterator[Setting]:
         if depth == len(order):
@@ -381,7 +385,7 @@ def valid_settings(space: Space) -> Iterator[Setting]:
         for choice in order[depth].choices:
             if choice is not None:
                 values[name] = choice
-            if settled(depth):
+            if is_possible(depth):
                 yield from walk(depth + 1)
             values.pop(name, None)
 
@@ -390,21 +394,21 @@ def valid_settings(space: Space) -> Iterator[Setting]:
 
 def _parents_first(space: Space) -> list[Parameter]:
     """The parameters in their order, each after those in its condition; cycles are kept."""
-    done: dict[str, Parameter] = {}
+    order: dict[str, Parameter] = {}
     on_the_way: set[str] = set()
 
     def visit(parameter: Parameter) -> None:
-        if parameter.name in done or parameter.name in on_the_way:
+        if parameter.name in order or parameter.name in on_the_way:
             return
         on_the_way.add(parameter.name)
         for name in sorted(parameter.when.names if parameter.when else ()):
             if name in space:
                 visit(space[name])
-        done[parameter.name] = parameter
+        order[parameter.name] = parameter
 
     for parameter in space.parameters:
         visit(parameter)
-    return list(done.values())
+    return list(order.values())
 
 
 def _due(order: list[Parameter], space: Space) -> list[tuple[list[str], list[Constraint]]]:
@@ -445,7 +449,9 @@ def launched(space: Space, setting: Mapping[str, Value]) -> Groups:
         if parameter.target != "arg":
             launch.setdefault(parameter.target, {})[name] = str(parameter.normalise(value))
     for name in setting:
-        for other, value in space[name].implied(space[name].normalise(setting[name])).items():
+        for other, value in (
+            space[name].implied_values(space[name].normalise(setting[name])).items()
+        ):
             # A value of the setting itself has precedence over an implied one.
             launch.setdefault(_target_of(other, space), {}).setdefault(other, str(value))
     _derive(space, setting, launch)
@@ -463,14 +469,14 @@ def _derive(space: Space, setting: Mapping[str, Value], launch: Groups) -> None:
 
 
 def _words(space: Space, setting: Mapping[str, Value]) -> dict[str, str]:
-    given = [Argument(t) for n in setting if (t := _own_option(space, space[n], setting[n]))]
+    arguments = [Argument(t) for n in setting if (t := _own_option(space, space[n], setting[n]))]
     for argument in space.arguments:
         if argument.when is None:
             if any(space.follows(name, setting) for name in argument.places):
-                given.append(argument)
+                arguments.append(argument)
         elif space.truth(argument.when, setting):
-            given.append(argument)
-    return {a.template: a.text(lambda name: space.value(name, setting)) for a in given}
+            arguments.append(argument)
+    return {a.template: a.text(lambda name: space.value(name, setting)) for a in arguments}
 
 
 def _own_option(space: Space, parameter: Parameter, value: Value) -> str | None:
@@ -480,10 +486,10 @@ def _own_option(space: Space, parameter: Parameter, value: Value) -> str | None:
     if parameter.option is not None:
         is_flag = not Argument(parameter.option).places
         return None if is_flag and value in (0, "") else parameter.option
-    return None if parameter.name in _mentioned(space) else usual_option(parameter.name)
+    return None if parameter.name in _placeholder_names(space) else usual_option(parameter.name)
 
 
-def _mentioned(space: Space) -> set[str]:
+def _placeholder_names(space: Space) -> set[str]:
     """Parameters in placeholders of the space's arguments, themselves or in a derived value."""
     places = {name for argument in space.arguments for name in argument.places}
     behind = [expr.names for name, expr in space.derived.items() if name in places]

@@ -24,15 +24,15 @@ Names = Mapping[str, frozenset[str]]
 """Name -> targets (mca, env, ...) that it may have."""
 
 _PREFIX = re.compile(r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|OMPI_PARAM|MPICH|ORTE|OPAL)_", re.IGNORECASE)
-_STARTED = (
+_PROGRAM_WORDS = (
     r"agents?|cmd|cmdline|commands?|debugger|ddd|exec|executable|execute|fork|gdb|gtool|hooks?"
     r"|launch|launcher|program|rsh|script|shell|simulator|ssh|strace|tool|valgrind|wrapper|xterm"
 )
 """What is started, and how."""
-_HANDED = r"args?|arguments?|argv|options|opts|env|envars?|environ|environment|envlist"
+_ARGUMENT_WORDS = r"args?|arguments?|argv|options|opts|env|envars?|environ|environment|envlist"
 """Words and variables that are handed to what is started: a word may be an option of it."""
-_LOADED = r"dl|dlopen|libmpi|libpmi|library|libraries|libs?|plugins?|preload"
-_USED = (
+_LIBRARY_WORDS = r"dl|dlopen|libmpi|libpmi|library|libraries|libs?|plugins?|preload"
+_IO_WORDS = (
     r"backing|config|configure|directory|dump|filem|hints|json|mail|memdump|output|pipe"
     r"|record|ref|session|snapshot|socket|syslog|topolib|xml"
 )
@@ -41,7 +41,9 @@ _PLACE = r"\w*?(conf|dirs?|files?|filenames?|home|paths?|prefix|root|cmd|exe|lib
 """The end of a word that says that the value is a place: ``XMLFILE``, ``PKGLIBDIR``."""
 _SPOKEN_TO = r"proxy|remote|report|server|servers|uri|url"
 """Who is spoken to, and who may speak to a process."""
-_WORDS = re.compile("|".join((_STARTED, _HANDED, _LOADED, _USED, _PLACE, _SPOKEN_TO)))
+_WORDS = re.compile(
+    "|".join((_PROGRAM_WORDS, _ARGUMENT_WORDS, _LIBRARY_WORDS, _IO_WORDS, _PLACE, _SPOKEN_TO))
+)
 """A parameter with one of these words in its name decides what is run, loaded, read or written."""
 _FAMILIES = re.compile(
     # Loaders, libraries below MPI that load parts by a path, and this program.
@@ -73,12 +75,12 @@ def runs_programs(name: str) -> bool:
     Prefixes such as ``OMPI_MCA_`` and ``PRTE_MCA_`` make no difference.
     """
     plain = name
-    while (found := _PREFIX.match(plain)) is not None:
-        plain = plain[found.end() :]
+    while (prefix := _PREFIX.match(plain)) is not None:
+        plain = plain[prefix.end() :]
     if any(_FAMILIES.fullmatch(n) or _SINGLE.fullmatch(n) for n in {name, plain}):
         return True
-    lowered = plain.lower()
-    return bool(_WHOLE.fullmatch(lowered)) or any(map(_WORDS.fullmatch, lowered.split("_")))
+    lower_name = plain.lower()
+    return bool(_WHOLE.fullmatch(lower_name)) or any(map(_WORDS.fullmatch, lower_name.split("_")))
 
 
 def check_name(name: str, origin: str) -> None:
@@ -154,12 +156,12 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
     The kinds are "spaces", "clusters" and "apps". A path is never accepted from outside, even if a
     file is there. Raises UsageError for an unknown name.
     """
-    known = cluster_names() if kind == "clusters" else [file.name for file in list_configs(kind)]
+    names = cluster_names() if kind == "clusters" else [file.name for file in list_configs(kind)]
     for part in name.split("+") if kind == "spaces" else [name]:
-        if part.strip() not in known:
+        if part.strip() not in names:
             raise UsageError(
                 f"{origin}: names the {kind.removesuffix('s')} {part!r}, which is not known "
-                f"here (known: {', '.join(known) or 'none'}); a path is not accepted from such "
+                f"here (known: {', '.join(names) or 'none'}); a path is not accepted from such "
                 f"a source.\nIf you trust it, put its file into configs/{kind} of this "
                 f"directory, or into {user_config() / kind} to be found from anywhere.",
                 code="trust.name_unknown",
@@ -174,37 +176,39 @@ def known_names(library: Library | None = None, spaces: Iterable[str] = ()) -> N
     these parameters are added. A user's file with mistakes adds nothing; one of ``spaces`` with
     mistakes raises UsageError.
     """
-    found: dict[str, set[str]] = {}
+    targets_by_name: dict[str, set[str]] = {}
     files = [(file, False) for file in list_configs("spaces")]
     files += [(find_config("spaces", part), True) for name in spaces for part in name.split("+")]
-    for file, named in files:
+    for file, is_requested in files:
         try:
-            _collect(read_definition(file), found)
+            _collect(read_definition(file), targets_by_name)
         except UsageError:
-            if named:
+            if is_requested:
                 raise
     if library is not None:
-        for name in list(found):
+        for name in list(targets_by_name):
             info = library.params.get(name)
             if info is not None and info.synonym_of:
-                found.setdefault(info.synonym_of, set()).update(found[name])
-    return {name: frozenset(targets) for name, targets in found.items()}
+                targets_by_name.setdefault(info.synonym_of, set()).update(targets_by_name[name])
+    return {name: frozenset(targets) for name, targets in targets_by_name.items()}
 
 
-def _collect(definition: Definition, found: dict[str, set[str]]) -> None:
+def _collect(definition: Definition, targets_by_name: dict[str, set[str]]) -> None:
     for canonical, table in definition.parameters.items():
         variants: list[Keys] = [table, *table.on.values()]
         targets = {keys.target for keys in variants if keys.target}
         for name in {canonical, *(keys.name for keys in variants if keys.name)}:
-            found.setdefault(name, set()).update(targets or {default_kind(name)})
+            targets_by_name.setdefault(name, set()).update(targets or {default_kind(name)})
         for keys in variants:
-            for name, _ in keys.implied:
-                found.setdefault(name, set()).add("placement" if name in PLACEMENT else "mca")
+            for name, _ in keys.implied_values:
+                targets_by_name.setdefault(name, set()).add(
+                    "placement" if name in PLACEMENT else "mca"
+                )
 
 
 def check_groups(
     groups: Mapping[str, Mapping[str, str]],
-    known: Names,
+    known_targets: Names,
     origin: str,
     files: Mapping[str, Iterable[str]] | None = None,
 ) -> None:
@@ -218,7 +222,7 @@ def check_groups(
                 continue
             check_name(name, origin)
             check_value(name, value, origin)
-            if group not in known.get(name, ()):
+            if group not in known_targets.get(name, ()):
                 where = "an environment variable" if group == "env" else f"{group} parameter"
                 raise UsageError(
                     f"{origin}: no space known here has {name} as {where}; from such a source only "

@@ -61,7 +61,7 @@ class Listing:
 
 def listing(space: Space, codec: Codec) -> Listing | None:
     """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
-    settings = space.listed(LISTING_LIMIT)
+    settings = space.all_settings(LISTING_LIMIT)
     if settings is None:
         return None
     return Listing(codec, [c for setting in settings if (c := codec.encode(setting)) is not None])

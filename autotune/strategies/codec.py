@@ -85,7 +85,7 @@ class Codec:
 
     def decode(self, codes: Sequence[int]) -> Setting:
         """The setting of exactly these codes, canonical or not."""
-        return Setting.of_sorted(self._values(codes))
+        return Setting.from_sorted_items(self._values(codes))
 
     def settle(self, setting: Setting) -> Setting | None:
         """The canonical setting without inactive parameters, repaired if it breaks a rule.
@@ -101,7 +101,7 @@ class Codec:
 
     def _settle(self, setting: Setting) -> Setting | None:
         canonical = self.idle.strip(setting)
-        while violations := self.space.broken(canonical):
+        while violations := self.space.broken_rules(canonical):
             names = [
                 n
                 for n in self.names
@@ -130,9 +130,9 @@ class Codec:
         values = self._values(codes)
         if not self._plain:
             setting = Setting(values)
-            return self.space.canonical(setting) == setting and not self.space.broken(setting)
+            return self.space.canonical(setting) == setting and not self.space.broken_rules(setting)
         # Most combinations of a large space have an idle value, and one is enough.
-        return not any(self.space.idle(values)) and not self.space.broken(values)
+        return not any(self.space.idle(values)) and not self.space.broken_rules(values)
 
     def _values(self, codes: Sequence[int]) -> dict[str, Value]:
         return {

@@ -26,7 +26,7 @@ from autotune.store import Store
 from autotune.study.run_history import DEFAULT_KEY, FIRST_RUN, FirstRun, HistoryEntry, RunHistory
 from autotune.study.trial_store import history_of
 from autotune.targets.target import Target
-from autotune.targets.written_files import FileLook, look, written
+from autotune.targets.written_files import FileLook, compare_looks, look
 from autotune.wording import count, seconds
 from runner.types import RunRecord
 
@@ -197,7 +197,7 @@ class FirstRunWatch:
             return
         self._key = entry.key
         cwd = self._target.cwd
-        found = written(cwd, self._before, look(cwd, self._target.program[1:]))
+        found = compare_looks(cwd, self._before, look(cwd, self._target.program[1:]))
         first = FirstRun(
             entry.order,
             found.created,

@@ -52,7 +52,7 @@ class OtherLibrary:
 
     def under(self, setting: Setting) -> Setting:
         """``setting`` as the run history names it: with this library."""
-        return setting.updated({MPI: self.name})
+        return setting.with_values({MPI: self.name})
 
     def cheap(self) -> OtherLibrary:
         """The same library with the program in its cheap form (:meth:`Target.cheap`)."""
@@ -156,7 +156,7 @@ def _dropped(first: Target, target: Target) -> list[str]:
     """What is in force under the first library only: options of the cluster, then settings."""
     options = first.cluster.options(first.library)
     own = [] if options == target.cluster.options(target.library) else [shlex.join(options)]
-    before, after = (t.inherited(adapter(t.library)) for t in (first, target))
+    before, after = (t.inherited_settings(adapter(t.library)) for t in (first, target))
     own += [f"{name}={value}" for name, value in sorted(before.items()) if name not in after]
     return [words for words in own if words]
 

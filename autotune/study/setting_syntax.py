@@ -16,7 +16,11 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
-from autotune.space.extra_parameters import plain_names, with_extra_parameters, without_implied
+from autotune.space.extra_parameters import (
+    plain_names,
+    with_extra_parameters,
+    without_implied_values,
+)
 from autotune.space.library_choice import MPI
 from autotune.space.parameter import ParameterKind
 from autotune.space.setting import Value, normalise_value, read_value
@@ -45,7 +49,7 @@ def read_settings(
     for text in texts:
         values = _values(text, store)
         found, more = plain_names(values if MPI in space else _under(library, values, text))
-        found = without_implied(found, space)
+        found = without_implied_values(found, space)
         if text.startswith(_OUTSIDE):
             check_values(found, text, space)
             _check_known(found, text, space, library)

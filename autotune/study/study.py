@@ -61,7 +61,7 @@ class MeasuredStudy:
         self.whole = whole
         self.budget_s = budget_s
         self.store = store
-        target.require_apart(store.url.database)
+        target.refuse_store_inside(store.url.database)
         self.study = store.study(current_key(store, key, watch))
         self.target = target
         self.space = space

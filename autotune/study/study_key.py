@@ -38,7 +38,7 @@ def study_key(
     Runs without the guard (``guard`` False) are a separate study, because they prove nothing.
     """
     machine = describe_machine()
-    inherited = target.inherited(adapter(target.library))
+    inherited = target.inherited_settings(adapter(target.library))
     program = target.program
     return StudyKey(
         app=AppInfo(
@@ -77,7 +77,7 @@ def study_key(
             "launch_options": list(target.options),
             "placement": dict(target.placement),
             "timeout_s": target.timeout_s,
-            "oversubscribed": target.oversubscribed,
+            "oversubscribed": target.is_oversubscribed,
             **_added_conditions(target),
             **({} if guard else {GUARD: False}),
         },

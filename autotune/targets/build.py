@@ -28,22 +28,25 @@ def linked_note(program: Sequence[str], library: Library) -> Note | None:
 
     The launcher may put its own library first, so only the run shows whether this works.
     """
-    linked = linked_with(program)
-    if linked is None or (linked.family, linked.version) == (library.family, library.version):
+    linkage = linked_with(program)
+    if linkage is None or (linkage.family, linkage.version) == (
+        library.family,
+        library.version,
+    ):
         return None
-    said = (
-        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
-        f"({linked.place}) but started by {library.family} {library.version} "
+    message = (
+        f"{Path(program[0]).name} is linked with {linkage.family} {linkage.version} "
+        f"({linkage.place}) but started by {library.family} {library.version} "
         f"({library.bin})"
     )
-    own = launcher_of(linked.family, linked.version)
+    own = launcher_of(linkage.family, linkage.version)
     if own is not None:
-        said += f"; --mpi {own} selects the library it is linked with"
+        message += f"; --mpi {own} selects the library it is linked with"
     data = {
-        "linked": {"name": linked.family, "version": linked.version},
+        "linked": {"name": linkage.family, "version": linkage.version},
         "started_by": {"name": library.family, "version": library.version},
     }
-    return Note("program.other_library", said, data)
+    return Note("program.other_library", message, data)
 
 
 def foreign_build(program: Sequence[str], library: Library) -> str | None:
@@ -52,12 +55,12 @@ def foreign_build(program: Sequence[str], library: Library) -> str | None:
     None if it may run, or if this cannot be told. With the constants of another interface the
     launcher would start every rank as a world of its own.
     """
-    needed = needed_library(program)
+    need = needed_library(program)
     own = adapter(library)
-    if needed is None or own.can_run(needed.name) or needed.abi is None or own.abi is None:
+    if need is None or own.can_run(need.name) or need.abi is None or own.abi is None:
         return None
     return (
-        f"{Path(program[0]).name} is built for {needed.abi.title} ({needed.name}), which does not "
+        f"{Path(program[0]).name} is built for {need.abi.title} ({need.name}), which does not "
         f"share {own.abi.title}'s binary interface: it cannot run under {title(library)}"
     )
 
@@ -68,8 +71,8 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
     Empty if it loads the library anyway, or gets it in another way (mpi4py). The loader is asked
     whether it really does. Raises UsageError for a program that cannot load the library.
     """
-    needed = needed_library(program)
-    if needed is None or needed.abi is None:
+    need = needed_library(program)
+    if need is None or need.abi is None:
         return ()
     if wrong := foreign_build(program, library):
         raise UsageError(
@@ -77,31 +80,32 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
             code="program.other_abi",
         )
     own = adapter(library)
-    file = own.file_for(needed.name)
+    file = own.file_for(need.name)
     if file is None:
         raise UsageError(
-            f"{Path(program[0]).name} needs {needed.name} ({needed.abi.title}), which "
+            f"{Path(program[0]).name} needs {need.name} ({need.abi.title}), which "
             f"{title(library)} does not have; expected it in "
             f"{' or '.join(str(f) for f in library.folders[:2])}.\nChoose another --mpi, or build "
             f"the program with {_compiler(library)}",
             code="program.abi_missing",
         )
-    if needed.is_file(file):
+    if need.is_file(file):
         return ()
-    folder = own.folder_for(needed.name)
-    loaded = None if folder is None else needed_library(program, [str(folder)])
-    if folder is None or loaded is None or not loaded.is_file(file):
+    folder = own.folder_for(need.name)
+    actual = None if folder is None else needed_library(program, [str(folder)])
+    if folder is None or actual is None or not actual.is_file(file):
         raise UsageError(
-            _stays(program, library, file, loaded or needed), code="program.other_library"
+            _stays(program, library, file, actual or need),
+            code="program.other_library",
         )
     return (str(folder),)
 
 
-def _stays(program: Sequence[str], library: Library, file: Path, loaded: NeededLibrary) -> str:
+def _stays(program: Sequence[str], library: Library, file: Path, actual: NeededLibrary) -> str:
     """The message for a program that loads one library whatever the environment says."""
     return (
         f"{Path(program[0]).name} does not load {file}, the library of {title(library)}, but "
-        f"{loaded.place or 'none'}, although {LOADER_PATH} names the former first: an RPATH in the "
+        f"{actual.place or 'none'}, although {LOADER_PATH} names the former first: an RPATH in the "
         f"program comes before it.\nLink the program with -Wl,--enable-new-dtags, or without "
         "-rpath"
     )
@@ -116,11 +120,11 @@ def _compiler(library: Library) -> str:
     """The compiler that builds for a library, as far as it is found."""
     own = Path(library.bin)
     names = (own / f"mpicc.{library.family}", own / "mpicc")
-    found = next((path for path in names if exists(path)), None)
-    return f"the compiler of {title(library)}" if found is None else str(found)
+    compiler = next((path for path in names if exists(path)), None)
+    return f"the compiler of {title(library)}" if compiler is None else str(compiler)
 
 
 def names_library(program: Sequence[str]) -> bool:
     """Whether a program is a binary of a known interface, so that mpi4py is not asked."""
-    needed = needed_library(program)
-    return needed is not None and needed.abi is not None
+    need = needed_library(program)
+    return need is not None and need.abi is not None

@@ -53,5 +53,5 @@ def heads_costs(label: str) -> bool:
 
 def unit_of_cost(behind: str) -> str:
     """The unit of a time, rate or size at the beginning of the text behind a figure; "" if none."""
-    found = _COST_UNIT.match(behind)
-    return "" if found is None else found[0]
+    match = _COST_UNIT.match(behind)
+    return "" if match is None else match[0]

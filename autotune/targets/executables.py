@@ -34,7 +34,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 HERE, REMOVED = "here", "removed"
 PLACES: tuple[str, ...] = get_args(ExecutablePlace)
 _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh", "env"})
-_MOST_LISTED = 3
+_MOST_CHANGES = 3
 _LARGEST = 1 << 50
 _LONGEST_NAME = 200
 _LONGEST = 1 << 16
@@ -75,20 +75,20 @@ class ExecutableFile:
         """Inverse of :meth:`to_json`; raises WorkError for anything else."""
         try:
             words = tuple(data["words"])
-            found = cls(**{**data, "words": words})
-            texts = (found.path, found.sha256, found.cwd, *words)
+            file = cls(**{**data, "words": words})
+            texts = (file.path, file.sha256, file.cwd, *words)
             if (
-                found.kind in KINDS
-                and found.place in PLACES
+                file.kind in KINDS
+                and file.place in PLACES
                 and all(
                     isinstance(text, str) and "\0" not in text and len(text) < _LONGEST
                     for text in texts
                 )
             ):
-                return found
+                return file
         except (LookupError, TypeError):
             pass
-        raise _damaged(data)
+        raise _damage_error(data)
 
     @property
     def row(self) -> ExecutableRow:
@@ -98,11 +98,11 @@ class ExecutableFile:
     def now(self) -> tuple[str, str]:
         """Path and digest of the file that would be run now; an empty digest if there is none."""
         if self.kind == SOURCE:
-            found = next(_started(self.words, self.cwd), None)
-            return (self.path, "") if found is None else (str(found.path), _source_digest(found))
+            source = next(_source_entries(self.words, self.cwd), None)
+            return (self.path, "") if source is None else (str(source.path), _source_digest(source))
         path = self.path
         if self.words:
-            path = _resolved(self.words[0], self.cwd) or path
+            path = _resolve_word(self.words[0], self.cwd) or path
         return path, file_digest(path) or ""
 
     def change(self) -> ExecutableChange | None:
@@ -150,15 +150,15 @@ class ExecutableChange:
     def from_json(cls, data: Any) -> ExecutableChange:
         """Inverse of :meth:`to_json`; raises WorkError for anything else."""
         try:
-            found = cls(**data)
-            if all(isinstance(text, str) for text in vars(found).values()):
-                return found
+            change = cls(**data)
+            if all(isinstance(text, str) for text in vars(change).values()):
+                return change
         except TypeError:
             pass
-        raise _damaged(data)
+        raise _damage_error(data)
 
 
-def _damaged(data: object) -> WorkError:
+def _damage_error(data: object) -> WorkError:
     return WorkError(
         f"an executable of a study is damaged in the results database ({data!r:.200}): "
         "somebody else wrote to it. Restore a copy from before, or use another database (--store)",
@@ -168,19 +168,19 @@ def _damaged(data: object) -> WorkError:
 
 def executables_of(record: RunRecord, program: Sequence[str]) -> list[ExecutableFile]:
     """The files that a run of ``program`` (words of the command line) ran, as far as seen."""
-    found: dict[tuple[str, str], ExecutableFile] = {}
+    files_by_identity: dict[tuple[str, str], ExecutableFile] = {}
     for one in record.executables:
         if one.kind == PROGRAM:
-            found |= {(file.path, file.sha256): file for file in _sources(one, program)}
+            files_by_identity |= {(file.path, file.sha256): file for file in _sources(one, program)}
         words = _words(one) if one.place == HERE else ()
         file = ExecutableFile(one.path, one.sha256, one.kind, one.place, words, one.cwd)
-        found[one.path, one.sha256] = file
-    return [found[key] for key in sorted(found)]
+        files_by_identity[one.path, one.sha256] = file
+    return [files_by_identity[key] for key in sorted(files_by_identity)]
 
 
 def is_wrapped(program: Sequence[str], cwd: str) -> bool:
     """Whether a command line starts a shell or a script of one, which starts the program."""
-    place = _resolved(program[0], cwd)
+    place = _resolve_word(program[0], cwd)
     if place is None or Path(program[0]).name in _SHELLS:
         return place is not None
     try:
@@ -191,25 +191,25 @@ def is_wrapped(program: Sequence[str], cwd: str) -> bool:
     return first.startswith(b"#!") and b"python" not in first
 
 
-def changes_of(found: Iterable[ExecutableFile]) -> list[ExecutableChange]:
+def changes_of(files: Iterable[ExecutableFile]) -> list[ExecutableChange]:
     """Which of the files are not what was measured."""
-    return [change for file in found if (change := file.change()) is not None]
+    return [change for file in files if (change := file.change()) is not None]
 
 
 def change_words(changes: Sequence[ExecutableChange]) -> str:
     """The changes in one sentence without its end; long lists are cut."""
-    said = "; ".join(change.words for change in changes[:_MOST_LISTED])
-    more = len(changes) - _MOST_LISTED
-    return f"{said}; and {more} more" if more > 0 else said
+    text = "; ".join(change.words for change in changes[:_MOST_CHANGES])
+    more = len(changes) - _MOST_CHANGES
+    return f"{text}; and {more} more" if more > 0 else text
 
 
 def _words(one: Executable) -> tuple[str, ...]:
     """The word that names the executable; none if it does not lead to it from here."""
     first = one.argv[:1]
-    return first if first and _resolved(first[0], one.cwd) == one.path else ()
+    return first if first and _resolve_word(first[0], one.cwd) == one.path else ()
 
 
-def _resolved(word: str, cwd: str) -> str | None:
+def _resolve_word(word: str, cwd: str) -> str | None:
     """The file that a shell in ``cwd`` finds by this word, without links; None if there is none."""
     place = os.path.join(cwd, word) if "/" in word else shutil.which(word)  # noqa: PTH118
     return None if place is None else os.path.realpath(place)
@@ -219,19 +219,19 @@ def _sources(one: Executable, program: Sequence[str]) -> Iterator[ExecutableFile
     """The Python sources that a rank started, if the command line does not name them."""
     if one.argv[1:] == tuple(program[1:]):
         return  # The study's key covers them.
-    wanted = {entry.path for entry in entries(one.argv, one.cwd)}
+    paths = {entry.path for entry in entries(one.argv, one.cwd)}
     for at, word in enumerate(one.argv[1:], 1):
         module: tuple[str, ...] = ()
         if at > 1 and one.argv[at - 1] == "-m":
             module = ("-P", "-m") if leaves_out_cwd(one.argv[: at - 1]) else ("-m",)
         words = (one.argv[0], *module, word)
-        for entry in _started(words, one.cwd):
-            if entry.path in wanted:
+        for entry in _source_entries(words, one.cwd):
+            if entry.path in paths:
                 path, digest = str(entry.path), _source_digest(entry)
                 yield ExecutableFile(path, digest, SOURCE, HERE, words, one.cwd)
 
 
-def _started(words: Sequence[str], cwd: str) -> Iterator[StartedSource]:
+def _source_entries(words: Sequence[str], cwd: str) -> Iterator[StartedSource]:
     return iter(entries(words, cwd)) if len(words) > 1 else iter(())
 
 

@@ -77,7 +77,7 @@ class Figure:
         return shlex.join(self.options)
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         """The value with its unit."""
         if self.rate:
             return Metric("rate", self.unit).words(1 / self.value)
@@ -125,9 +125,9 @@ def proposal_of(record: RunRecord) -> FigureProposal | None:
     """The figure of merit that a run printed, or None if none is certain."""
     last = record.extra if isinstance(record.extra, Mapping) else None
     early = () if record.printed is None else record.printed.lines
-    printed = proposal(record.stdout_tail, last, early)
-    if printed is not None:
-        return printed
+    from_stdout = proposal(record.stdout_tail, last, early)
+    if from_stdout is not None:
+        return from_stdout
     other = proposal(record.stderr_tail)
     return None if other is None else replace(other, source="standard error")
 
@@ -202,10 +202,10 @@ def _read(entry: ProgramFigure, lines: Iterable[str]) -> Figure | None:
 
 
 def _plain_proposal(stdout: str, last_json: Mapping[str, Any] | None) -> FigureProposal | None:
-    ranked = _ranked(stdout, last_json)
-    if not ranked:
+    ranking = _rank(stdout, last_json)
+    if not ranking:
         return None
-    (score, figure), others = ranked[0], ranked[1:]
+    (score, figure), others = ranking[0], ranking[1:]
     alike = [other for other, one in others if one.rate == figure.rate]
     words, lines = plain_words(), stdout.splitlines()
     rivals = [other for other in alike if other >= score]
@@ -232,16 +232,16 @@ def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Fig
     number in its line.
     """
     certain = proposal(stdout, last_json)
-    ranked = [figure for _, figure in _ranked(stdout, last_json)]
-    ranked = [figure for figure in ranked if figure.rate == ranked[0].rate]
+    ranking = [figure for _, figure in _rank(stdout, last_json)]
+    ranking = [figure for figure in ranking if figure.rate == ranking[0].rate]
     if certain is not None:
-        ranked = [certain.figure, *(f for f in ranked if f.metric != certain.figure.metric)]
-    return ranked[:MOST]
+        ranking = [certain.figure, *(f for f in ranking if f.metric != certain.figure.metric)]
+    return ranking[:MOST]
 
 
-def _ranked(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int, Figure]]:
+def _rank(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int, Figure]]:
     """Every time of an output with its score, then every rate; the best first."""
-    scored: dict[str, tuple[int, int, Figure]] = {}
+    scores: dict[str, tuple[int, int, Figure]] = {}
     for name, value in (last_json or {}).items():
         if isinstance(value, bool) or not isinstance(value, float | int) or value <= 0:
             continue
@@ -251,7 +251,7 @@ def _ranked(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int,
                 f"{name}: {value}", f"json:{name}", unit.kind == "rate", None,
                 unit.base_value(value), unit.text if unit.stated else "",
             )  # fmt: skip
-            scored[figure.metric] = (_JSON, len(scored), figure)
+            scores[figure.metric] = (_JSON, len(scores), figure)
     lines, none = stdout.splitlines(), plain_words()["none"]
     for at, line in enumerate(lines):
         if line.lstrip().startswith("{") or none.search(line[:1000]):
@@ -263,13 +263,13 @@ def _ranked(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int,
             if pattern is not None:
                 value = number.value if number.clock else unit.base_value(number.value)
                 # If one pattern reads several lines, the last line is shown.
-                shown = Figure(
+                figure = Figure(
                     line.strip()[:200], pattern, unit.kind == "rate", None, value,
                     unit.text if unit.stated else "",
                 )  # fmt: skip
-                scored[pattern] = (score, at, shown)
-    ranked = sorted(scored.values(), key=lambda item: (item[2].rate, -item[0], -item[1]))
-    return [(score, figure) for score, _, figure in ranked]
+                scores[pattern] = (score, at, figure)
+    ranking = sorted(scores.values(), key=lambda item: (item[2].rate, -item[0], -item[1]))
+    return [(score, figure) for score, _, figure in ranking]
 
 
 def _numbers(line: str) -> Iterator[WholeNumber]:
@@ -325,7 +325,7 @@ def _pattern(line: str, number: WholeNumber) -> str | None:
     label = label.lstrip()
     if not re.search(r"[^\W\d]", label) and label.strip():
         # A row of numbers is found by the first of them.
-        pattern = f"^ *{_escaped(label.strip())} +{GROUP}" if len(before.split()) == 1 else ""
+        pattern = f"^ *{_escape(label.strip())} +{GROUP}" if len(before.split()) == 1 else ""
     elif label.strip():
         pattern = _words(label) + GROUP
     else:
@@ -333,11 +333,11 @@ def _pattern(line: str, number: WholeNumber) -> str | None:
         if unit is None:
             return None
         pattern = GROUP + _words(unit[0])
-    found = re.search(pattern, line) if pattern else None
-    if found is None:
+    match = re.search(pattern, line) if pattern else None
+    if match is None:
         return None
-    seen = PatternMatch.of(found)
-    return pattern if seen.last is not None and found.start(1) == number.start else None
+    reading = PatternMatch.of(match)
+    return pattern if reading.last is not None and match.start(1) == number.start else None
 
 
 GROUP = r"(\S+)"
@@ -358,10 +358,10 @@ def _part(text: str) -> str:
         return " *"
     if text.isdigit():
         return "[0-9]+"
-    return "[0-9.eEdD+-]+" if text[0].isdigit() else _escaped(text)
+    return "[0-9.eEdD+-]+" if text[0].isdigit() else _escape(text)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Text as ``re.escape``, but only special characters are escaped."""
     return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)
 
@@ -421,7 +421,7 @@ def proposal_note(
     caution = f".\n{proposal.caution}" if proposal.caution else ""
     words = (
         f"the wall time counts. {who[0].upper()}{who[1:]} prints its own figure, "
-        f"{proposal.figure.shown}; --metric auto takes it, as do\n  "
+        f"{proposal.figure.value_text}; --metric auto takes it, as do\n  "
         f"{shlex.join(proposal.options)}{caution}"
     )
     return Note("metric.proposed", words, proposal.to_json())

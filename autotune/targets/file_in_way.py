@@ -24,17 +24,19 @@ def refuses_file(record: RunRecord) -> bool:
     return record.state == "failed" and any(_complaints(record))
 
 
-def in_way_lines(record: RunRecord, written: Sequence[str] = (), folder: str = ".") -> list[str]:
+def in_way_lines(
+    record: RunRecord, earlier_files: Sequence[str] = (), folder: str = "."
+) -> list[str]:
     """What is in the way of a run, and the two options for it; empty if nothing is.
 
-    ``written``: files that an earlier run of the same study wrote. Without one, the files that the
-    program's message names; without those, the files of the command line are named, or the newest
-    file of ``folder``, and no command that removes one.
+    ``earlier_files``: files that an earlier run of the same study wrote. Without one, the files
+    that the program's message names; without those, the files of the command line are named, or the
+    newest file of ``folder``, and no command that removes one.
     """
     if not refuses_file(record):
         return []
     place = Path(folder)
-    files = list(dict.fromkeys([*_named(record, place), *written]))[:_MOST]
+    files = list(dict.fromkeys([*_complaint_files(record, place), *earlier_files]))[:_MOST]
     if files:
         what = f"{', '.join(files)} may be in the way, written by an earlier run"
         removes = shlex.quote(shlex.join(["rm", "-f", *files]))
@@ -55,7 +57,7 @@ def _complaints(record: RunRecord) -> Iterator[str]:
     return (line for line in lines if _EXISTS.search(line))
 
 
-def _named(record: RunRecord, place: Path) -> list[str]:
+def _complaint_files(record: RunRecord, place: Path) -> list[str]:
     """The files that a complaint names and that are there."""
     words = (w.strip("\"'`():;,<>[]") for line in _complaints(record) for w in line.split())
     return [word for word in words if word.strip("./") and _is_file(place / word)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.targets.launcher_line import typed
+from autotune.targets.launcher_line import as_user_types
 from autotune.wording import count
 from runner.cpus import available_cpus, core_sets, count_cores, cpu_list, with_siblings
 from runner.jobs import MpiJob, find_jobs
@@ -28,7 +28,7 @@ class Share:
     line: str
 
 
-def divided(jobs: int, library: Library) -> list[Share]:
+def divide_cores(jobs: int, library: Library) -> list[Share]:
     """The cores of this node divided among ``jobs`` jobs of ``library``.
 
     Raises UsageError if there are fewer cores than jobs.
@@ -129,4 +129,4 @@ def _line(library: Library | None, cpus: frozenset[int], ranks: int) -> str:
     if library is None:
         return f"on CPUs {cpu_list(cpus)}, by the options of its launcher"
     words = adapter(library).line_on(cpus, min(ranks, count_cores(cpus)))
-    return shlex.join(typed(words, library.launcher))
+    return shlex.join(as_user_types(words, library.launcher))

@@ -33,19 +33,19 @@ def fixed_names(options: Sequence[str]) -> list[str]:
         for at in range(len(options))
         if options[at].startswith("-") and (match := first_match(launcher_options(), options[at:]))
     }
-    placed = ("map_by", "bind_to", "rank_by") if "places" in places else ()
-    return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placed]
+    placement = ("map_by", "bind_to", "rank_by") if "places" in places else ()
+    return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placement]
 
 
 def fixed_variables(options: Sequence[str]) -> set[str]:
     """Names of the environment variables that launch options give the ranks."""
-    exported = {
+    from_export = {
         options[at + 1].partition("=")[0]
         for at, word in enumerate(options)
         if word in _EXPORT and at + 1 < len(options)
     }
     by_name = {name for at, name in enumerate(options[1:]) if options[at] in ("-genv", "-env")}
-    return exported | by_name
+    return from_export | by_name
 
 
 def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[str, ...]:

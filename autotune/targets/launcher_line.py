@@ -39,14 +39,14 @@ _MOST_BYTES = 1 << 20
 """Of a file of parameters on the line."""
 
 
-def typed(words: Sequence[str], launcher: str) -> list[str]:
+def as_user_types(words: Sequence[str], launcher: str) -> list[str]:
     """A command line with ``launcher`` as a user would type it: by its name, if the shell finds it.
 
     ``launcher`` is its path, one of ``words``.
     """
     name = Path(launcher).name
-    found = shutil.which(name)
-    same = found is not None and real_path(found) == real_path(launcher)
+    location = shutil.which(name)
+    same = location is not None and real_path(location) == real_path(launcher)
     return [name if same and word == launcher else word for word in words]
 
 
@@ -62,18 +62,18 @@ class LauncherLine:
     """The launcher as it was typed: a name or a path."""
     cores_each: int = 1
     """Cores of each rank."""
-    dropped: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     """Options that change what is printed, or what a batch system gives; they are not handed on."""
     oversubscribe: tuple[str, ...] = ()
     """The words that allow more ranks than slots: the option, or the part of the placement that
     has it as a modifier. autotune gives them itself where they are needed on this node."""
 
-    def as_typed(self) -> LauncherLine:
+    def with_oversubscription(self) -> LauncherLine:
         """The line with the words about oversubscription among its options and its placement."""
         options = [word for word in self.oversubscribe if word.startswith("-")]
-        modified = [name for name in self.oversubscribe if not name.startswith("-")]
+        modifiers = [name for name in self.oversubscribe if not name.startswith("-")]
         placement = dict(self.placement)
-        for name in modified:
+        for name in modifiers:
             placement[name] = f"{placement.get(name, '')}:{_OVERSUBSCRIBE}"
         return replace(self, options=(*self.options, *options), placement=placement)
 
@@ -99,22 +99,22 @@ def parse_launcher_line(
     if not is_launcher(words[0]):
         refuse_wrapped_launcher(words, command, ranks=ranks, library=library)
         return LauncherLine(words)
-    line, right, refusals = _mended(words, command, library)
+    line, right, refusals = _mend(words, command, library)
     if refusals:
         if right is None:
             raise UsageError("\n".join(map(str, refusals)), code=refusals[0].code)
-        proposed = shlex.join(["autotune", *filter(None, [command]), "--", *right])
-        said = "\n".join(map(str, refusals))
-        raise UsageError(f"{said}\nThe line to give:\n  {proposed}", code=refusals[0].code)
+        proposal = shlex.join(["autotune", *filter(None, [command]), "--", *right])
+        reasons = "\n".join(map(str, refusals))
+        raise UsageError(f"{reasons}\nThe line to give:\n  {proposal}", code=refusals[0].code)
     return line
 
 
-def mended(words: Sequence[str], command: str, library: Library | None) -> tuple[str, ...]:
+def mend(words: Sequence[str], command: str, library: Library | None) -> tuple[str, ...]:
     """The words of a launcher line without its faults; as they are if it cannot be used at all."""
-    return _mended(tuple(words), command, library)[1] or tuple(words)
+    return _mend(tuple(words), command, library)[1] or tuple(words)
 
 
-def _mended(
+def _mend(
     words: tuple[str, ...], command: str, library: Library | None
 ) -> tuple[LauncherLine, tuple[str, ...] | None, list[UsageError]]:
     """The content of a launcher line without its faults, its words, and the refusals of faults.
@@ -150,12 +150,12 @@ def refuse_wrapped_launcher(
     if rest and len(rest) < len(words) and is_launcher(rest[0]):
         raise _inside(words, rest, place, command, library)
     if words and is_assignment(words[0]):
-        asked = ["--ranks", str(ranks)] if ranks else []
-        behind = [*asked, "--", *launcher, *rest]
-        shown = shlex.join([*place.before, "autotune", *_named(command), *behind])
+        ranks_option = ["--ranks", str(ranks)] if ranks else []
+        behind = [*ranks_option, "--", *launcher, *rest]
+        correction = shlex.join([*place.before, "autotune", *_command_words(command), *behind])
         raise UsageError(
             f"{words[0]} is the first word of the program, and no program has that name: no shell "
-            f"reads these words. Variables stand before autotune:\n  {shown}",
+            f"reads these words. Variables stand before autotune:\n  {correction}",
             code="program.assignment",
         )
     text = shell_text(words)
@@ -171,20 +171,20 @@ def _inside(
     library: Library | None,
 ) -> UsageError:
     """The error for ``words``, in which ``line`` begins with a launcher."""
-    launched = _with_program(line, place.behind, command, library)
-    typed = shlex.join(
-        [*place.before, "autotune", *_named(command), *place.options, "--", *launched]
+    launch = _with_program(line, place.behind, command, library)
+    correction = shlex.join(
+        [*place.before, "autotune", *_command_words(command), *place.options, "--", *launch]
     )
     steps = "".join(f"  {one}\n" for one in place.first)
     return UsageError(
         f"the line {shlex.join(words)!r} has the launcher {line[0]} behind other words; autotune "
         "starts the launcher itself, and this line would be started once for each rank, each "
-        f"time as a whole job. Give:\n{steps}  {typed}",
+        f"time as a whole job. Give:\n{steps}  {correction}",
         code="launcher.inside",
     )
 
 
-def _named(command: str) -> list[str]:
+def _command_words(command: str) -> list[str]:
     return [command] if command else []
 
 
@@ -192,7 +192,7 @@ def _with_program(
     line: Sequence[str], behind: Sequence[str], command: str, library: Library | None
 ) -> list[str]:
     """A launcher's line without its faults, with ``behind`` before its program."""
-    right = mended(line, command, library)
+    right = mend(line, command, library)
     try:
         program = parse_launcher_line(right, command, library=library).program
     except UsageError:
@@ -203,40 +203,40 @@ def _with_program(
 
 def script_words(program: Sequence[str], command: str, folder: Path) -> str:
     """What to type in place of a script that has a launcher's line; "" for other programs."""
-    found = launcher_in_script(program, folder)
-    if found is None:
+    script_line = launcher_in_script(program, folder)
+    if script_line is None:
         return ""
-    name, line = found
+    name, line = script_line
     if not any("$" in word for word in line):
         line = _with_program(line, (), command, None)
     words = " ".join(word if "$" in word else shlex.quote(word) for word in line)
-    typed = " ".join(["autotune", *_named(command), "--", words])
+    correction = " ".join(["autotune", *_command_words(command), "--", words])
     return (
         f"{name} has a line that starts {PurePath(line[0]).name} itself. A script that starts it "
         "would be started once for each rank, each time as a whole job. Give that line, with the "
-        f"variables that the script sets before autotune:\n  {typed}"
+        f"variables that the script sets before autotune:\n  {correction}"
     )
 
 
-def chosen_mpi(said: str | None, words: Sequence[str]) -> str | None:
+def chosen_mpi(option: str | None, words: Sequence[str]) -> str | None:
     """The MPI that a command line names; None if it names none.
 
     It is ``--mpi``, else the launcher that was typed with its path or by a name that only one MPI
     has.  Raises UsageError if both are given and differ.
     """
     launcher = words[0] if words and is_launcher(words[0]) else None
-    typed = launcher
-    if typed in _OF_ONE_MPI:
-        typed = shutil.which(typed) or typed
-    if typed is None or os.sep not in typed or is_replaced(typed):
-        return said
-    if said is not None and not same_library(find_library(said), find_library(typed)):
+    launcher_path = launcher
+    if launcher_path in _OF_ONE_MPI:
+        launcher_path = shutil.which(launcher_path) or launcher_path
+    if launcher_path is None or os.sep not in launcher_path or is_replaced(launcher_path):
+        return option
+    if option is not None and not same_library(find_library(option), find_library(launcher_path)):
         raise UsageError(
-            f"--mpi {said} and the launcher {launcher} belong to different MPI "
+            f"--mpi {option} and the launcher {launcher} belong to different MPI "
             "libraries; give only one of them",
             code="launcher.conflict",
         )
-    return said or typed
+    return option or launcher_path
 
 
 def is_replaced(launcher: str) -> bool:
@@ -261,7 +261,7 @@ class _Fault:
 
     at: int
     count: int
-    shown: str
+    text: str
     reason: str
     instead: tuple[str, ...] = ()
     code: str = field(kw_only=True)
@@ -270,8 +270,8 @@ class _Fault:
 class _LineRefusal(UsageError):
     """A launcher line that is not used; ``words`` are the line without this fault."""
 
-    def __init__(self, said: str, words: Sequence[str], *, code: str) -> None:
-        super().__init__(said, code=code)
+    def __init__(self, message: str, words: Sequence[str], *, code: str) -> None:
+        super().__init__(message, code=code)
         self.words = tuple(words)
 
 
@@ -287,7 +287,7 @@ class _Parser:
         self.options: list[str] = []
         self.placement: dict[str, str] = {}
         self.oversubscribe: list[str] = []
-        self.dropped: list[str] = []
+        self.left_out: list[str] = []
         self.faults: list[_Fault] = []
 
     def parse(self) -> LauncherLine:
@@ -324,7 +324,7 @@ class _Parser:
             self.placement,
             self.words[0],
             self.cores_each,
-            tuple(self.dropped),
+            tuple(self.left_out),
             tuple(self.oversubscribe),
         )
 
@@ -339,16 +339,16 @@ class _Parser:
             missing = _Fault(self.at, len(words), words[0], reason, code="launcher.value_missing")
             self.faults.append(missing)
             return len(words)
-        if match.option.treatment in _COUNTED and (fault := self._miscounted(match, words[0])):
+        if match.option.treatment in _COUNTS and (fault := self._count_fault(match, words[0])):
             self.faults.append(fault)
             return match.count
         if reason := self._take(match):
-            shown = shlex.join(words[: match.count])
+            text = shlex.join(words[: match.count])
             code = "launcher.option_unknown"
-            self.faults.append(_Fault(self.at, match.count, shown, reason, code=code))
+            self.faults.append(_Fault(self.at, match.count, text, reason, code=code))
         return match.count
 
-    def _miscounted(self, match: Match, first: str) -> _Fault | None:
+    def _count_fault(self, match: Match, first: str) -> _Fault | None:
         """The fault of an option whose number is none; the line to give has one that is.
 
         ``first`` is the option as it was typed.
@@ -356,17 +356,17 @@ class _Parser:
         (text,) = match.values
         if whole_number(text, _MOST):
             return None
-        what, code, usual = _COUNTED[match.option.treatment]
+        what, code, usual = _COUNTS[match.option.treatment]
         name = first if match.count > 1 else match.option.name
-        shown = shlex.join([name, text])
+        option_text = shlex.join([name, text])
         reason = f"{what} {text!r} is not a whole number of 1 or more"
         instead = (name, str(usual()))
-        return _Fault(self.at, match.count, shown, reason, instead, code=code)
+        return _Fault(self.at, match.count, option_text, reason, instead, code=code)
 
     def _take(self, match: Match) -> str:
         """Take in an option with its values; returns why it is refused, "" if it is not."""
         option, values = match.option, match.values
-        typed = [option.name, *values]
+        option_words = [option.name, *values]
         match option.treatment:
             case "refused":
                 return option.reason
@@ -380,7 +380,7 @@ class _Parser:
                 name, _, value = values[0].partition("=")
                 self.options += [option.name, name, *(values[1:] or [value])]
             case "variable" | "kept" | "places":
-                self.options += typed
+                self.options += option_words
             case "variables":
                 return self._export(values[0])
             case "parameter_file":
@@ -390,7 +390,7 @@ class _Parser:
             case "own":
                 self.oversubscribe += [] if option.name.endswith("root") else [option.name]
             case "dropped":
-                self.dropped.append(shlex.join(typed))
+                self.left_out.append(shlex.join(option_words))
         return ""
 
     def _place(self, match: Match) -> str:
@@ -442,8 +442,8 @@ class _Parser:
                 match = first_match(self.options_of, words) if words[0].startswith("-") else None
                 setting = match is not None and match.option.treatment in ("parameter", "variable")
                 if match is None or not match.complete or not setting:
-                    expected = "--mca NAME VALUE or -x NAME=VALUE"
-                    return f"{path}, line {number}: {words[0]!r}; expected {expected}"
+                    forms = "--mca NAME VALUE or -x NAME=VALUE"
+                    return f"{path}, line {number}: {words[0]!r}; expected {forms}"
                 self._take(match)
                 words = words[match.count :]
         return ""
@@ -455,20 +455,20 @@ class _Parser:
         a program or another option.
         """
         match = first_match(launcher_options(), words)
-        count, instead = (match.count, self._translated(match)) if match else (1, ())
+        count, instead = (match.count, self._translate(match)) if match else (1, ())
         if match is None and len(words) > 2 and "=" not in words[0]:
             behind = words[1]
             program = shutil.which(behind) or is_file(Path(behind)) or is_launcher(behind)
             count += not (program or behind.startswith("-"))
         name = self.options_of[0].name if len(self.options_of) == 1 else "the launcher"
         reason = "another launcher has it" if match else "no such option is known"
-        shown = shlex.join(words[:count])
+        option_text = shlex.join(words[:count])
         reason += f"; here it is {shlex.join(instead)}" if instead else f" ({name})"
-        fault = _Fault(self.at, count, shown, reason, instead, code="launcher.option_unknown")
+        fault = _Fault(self.at, count, option_text, reason, instead, code="launcher.option_unknown")
         self.faults.append(fault)
         return count
 
-    def _translated(self, match: Match) -> tuple[str, ...]:
+    def _translate(self, match: Match) -> tuple[str, ...]:
         """The words for a variable of another launcher's option; () for other options."""
         if match.option.treatment != "variable" or not match.complete:
             return ()
@@ -487,7 +487,7 @@ class _Parser:
             rest += [*self.words[at : fault.at], *fault.instead]
             at = fault.at + fault.count
         rest += self.words[at:]
-        faults = "".join(f"\n  {fault.shown}: {fault.reason}" for fault in self.faults)
+        faults = "".join(f"\n  {fault.text}: {fault.reason}" for fault in self.faults)
         return _LineRefusal(
             "options of the launcher that cannot be used; without them another job would be "
             f"measured:{faults}\n"
@@ -498,7 +498,7 @@ class _Parser:
         )
 
 
-_COUNTED: dict[str, tuple[str, str, Callable[[], int]]] = {
+_COUNTS: dict[str, tuple[str, str, Callable[[], int]]] = {
     "ranks": ("the number of ranks", "ranks.range", lambda: len(os.sched_getaffinity(0))),
     "cores": ("the number of cores", "layout.range", lambda: 1),
 }

@@ -50,14 +50,14 @@ class Layout:
         each = {name: _count(name, resources.get(name, "1")) for name in ("threads", "workers")}
         width = each["threads"] * each["workers"]
         words = " x ".join(f"{name}={n}" for name, n in each.items() if n > 1)
-        given = [resources[name] for name in ("processes", "ranks") if name in resources]
-        if not given and cores % width:
+        counts = [resources[name] for name in ("processes", "ranks") if name in resources]
+        if not counts and cores % width:
             raise UsageError(
                 f"{words} does not divide the {cores} cores of --ranks {cores}; use a divisor, or "
                 "another --ranks",
                 code="layout.cores",
             )
-        ranks = _count("processes", given[0]) if given else cores // width
+        ranks = _count("processes", counts[0]) if counts else cores // width
         if ranks * width > cores:
             raise UsageError(
                 f"{ranks} processes with {words or 'one core'} each need {ranks * width} cores, "
@@ -104,7 +104,7 @@ def require_room(space: Space, cores: int) -> None:
     for combination in itertools.product(*(p.choices for p in parameters)):
         pairs = zip(parameters, combination, strict=True)
         setting = Setting({p.name: value for p, value in pairs if value is not None})
-        if not setting or space.broken(setting):
+        if not setting or space.broken_rules(setting):
             continue
         try:
             Layout.of(cores, space.launched(setting).get("resource", {}))

@@ -62,49 +62,53 @@ def judge_objective(objective: Objective, record: RunRecord) -> None:
 LINES = 8
 
 
-def failure_lines(record: RunRecord, written: Sequence[str] = ()) -> list[str]:
+def failure_lines(record: RunRecord, earlier_files: Sequence[str] = ()) -> list[str]:
     """The program's last lines; if its figure was not found, the lines that look like a figure.
 
-    ``written`` as for :func:`autotune.targets.file_in_way.in_way_lines`.
+    ``earlier_files`` as for :func:`autotune.targets.file_in_way.in_way_lines`.
     """
     if record.valid:
         return []
     if record.state in ("no_metric", "unverified"):
         # The program ran to its end, so its standard output explains more than its error output.
-        printed = record.stdout_tail if record.stdout_tail.strip() else record.stderr_tail
-        said = [line for line in printed.splitlines() if line.strip()][-LINES:]
+        output = record.stdout_tail if record.stdout_tail.strip() else record.stderr_tail
+        last_lines = [line for line in output.splitlines() if line.strip()][-LINES:]
     else:
-        said = telling_lines(record.stderr_tail, record.stdout_tail, LINES)
+        last_lines = telling_lines(record.stderr_tail, record.stdout_tail, LINES)
     lines = (
-        ["last lines of the program's output:", *(f"  | {line}" for line in said)] if said else []
+        ["last lines of the program's output:", *(f"  | {line}" for line in last_lines)]
+        if last_lines
+        else []
     )
     if record.state == "no_metric":
         lines += figure_lines(record)
-    lines += in_way_lines(record, written)
+    lines += in_way_lines(record, earlier_files)
     return lines
 
 
-SPELLED = ("metric.rate", "metric.time")
+SELF_EXPLAINING_CODES = ("metric.rate", "metric.time")
 """Codes of reasons that name the right option themselves."""
 
 
 def figure_lines(record: RunRecord) -> list[str]:
     """The lines of an output that look like a figure, each with the option that reads it."""
-    seen = [] if record.code in SPELLED else figures(record.stdout_tail, record.extra)
-    if seen:
-        what = "rates" if seen[0].rate else "times"
+    candidates = (
+        [] if record.code in SELF_EXPLAINING_CODES else figures(record.stdout_tail, record.extra)
+    )
+    if candidates:
+        what = "rates" if candidates[0].rate else "times"
         lines = [f"these numbers of the output look like {what}; to use one:"]
-        for figure in seen:
+        for figure in candidates:
             lines += [f"  | {figure.line}", f"      {figure.words}"]
         return lines
-    if record.code in SPELLED:
+    if record.code in SELF_EXPLAINING_CODES:
         return []
     if figures(record.stderr_tail):
-        moved = (
+        advice = (
             "the program prints times on standard error, where --metric does not look; to "
             "redirect them:"
         )
-        return [moved, "  -- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS"]
+        return [advice, "  -- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS"]
     if not record.stdout_tail.strip():
         return [
             "the program printed nothing on standard output; without --metric the wall time counts"
@@ -112,14 +116,14 @@ def figure_lines(record: RunRecord) -> list[str]:
     return ["no number in the output looks like a time; without --metric the wall time counts"]
 
 
-def failure_words(record: RunRecord, written: Sequence[str] = ()) -> str:
+def failure_words(record: RunRecord, earlier_files: Sequence[str] = ()) -> str:
     """The lines of :func:`failure_lines` as text to append to a message; may be empty."""
-    return "".join(f"\n{line}" for line in failure_lines(record, written))
+    return "".join(f"\n{line}" for line in failure_lines(record, earlier_files))
 
 
-def default_failure(words: str, record: RunRecord, written: Sequence[str] = ()) -> WorkError:
+def default_failure(words: str, record: RunRecord, earlier_files: Sequence[str] = ()) -> WorkError:
     """The error for a failed run of the default, with what the program printed."""
-    message = f"{words}{failure_words(record, written)}"
+    message = f"{words}{failure_words(record, earlier_files)}"
     if record.code:
         return WorkError(message, code=record.code)
     if refuses_file(record):

@@ -41,18 +41,18 @@ def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
     """
     digest = hashlib.sha256()
     words = (_executable(argv), *argv[1:])
-    started = entries(words, cwd)
-    scripts = {entry.path for entry in started}
+    sources_to_run = entries(words, cwd)
+    scripts = {entry.path for entry in sources_to_run}
     for word in words:
         path = Path(cwd) / word
         if real_path(path) not in scripts:
             _add(digest, path)
     code: dict[str, str] = {}
-    for entry in started:
+    for entry in sources_to_run:
         code |= {name: code_hash(path) for name, path in sources(entry).items()}
-    for name, hashed in sorted(code.items()):
+    for name, source_hash in sorted(code.items()):
         digest.update(name.encode())
-        digest.update(hashed.encode())
+        digest.update(source_hash.encode())
     return digest.hexdigest()
 
 
@@ -70,8 +70,8 @@ def code_hash(path: Path) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _code_hash(path: Path, changed: int, size: int) -> str:
-    tree = parsed(path)
+def _code_hash(path: Path, changed_ns: int, size: int) -> str:
+    tree = syntax_tree(path)
     if tree is None:
         return file_hash(str(path))
     parts: list[str] = []
@@ -141,7 +141,7 @@ _LARGEST = 4 << 20
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 _SAFE = re.compile(r"-[bBdEhiOqRsSuvx]*[IP][bBdEhiIOPqRsSuvx]*")
-_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_MODULE_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _LONGEST_NAME = 200
 
 
@@ -184,40 +184,40 @@ def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
 
     ``argv[0]`` is the program as it was found on PATH. Never raises.
     """
-    found = []
+    sources = []
     place = Path(cwd)
     for at, word in enumerate(argv):
         is_module = at > 1 and argv[at - 1] == "-m"
-        here = None if is_module and leaves_out_cwd(argv[: at - 1]) else place
-        if is_module and (entry := _module(word, here)):
-            found.append(entry)
+        module_root = None if is_module and leaves_out_cwd(argv[: at - 1]) else place
+        if is_module and (entry := _module(word, module_root)):
+            sources.append(entry)
         elif _is_script(argv, at, place / word):
             path = real_path(place / word)
-            found.append(StartedSource(path, path.stem, Roots(path.parent)))
-    return found
+            sources.append(StartedSource(path, path.stem, Roots(path.parent)))
+    return sources
 
 
 def sources(entry: StartedSource) -> dict[str, Path]:
     """All sources that ``entry`` imports, and itself: name below its root -> path."""
     waiting = [(entry.path, entry.module)]
-    found: dict[str, Path] = {}
-    tried: set[str] = set()
-    while waiting and len(found) < MOST_FILES:
+    paths_by_name: dict[str, Path] = {}
+    attempts: set[str] = set()
+    while waiting and len(paths_by_name) < MOST_FILES:
         path, module = waiting.pop()
         name = entry.roots.name(path)
-        if name in found:
+        if name in paths_by_name:
             continue
-        found[name] = path
-        for other in _imported(path, module, entry.roots):
-            if other in tried:
+        paths_by_name[name] = path
+        for other in _import_names(path, module, entry.roots):
+            if other in attempts:
                 continue
-            tried.add(other)
+            attempts.add(other)
             if (source := entry.roots.find(other)) is not None:
                 waiting += _with_parents(source, other, entry.roots)
-    return dict(sorted(found.items()))
+    return dict(sorted(paths_by_name.items()))
 
 
-def parsed(path: Path) -> ast.Module | None:
+def syntax_tree(path: Path) -> ast.Module | None:
     """The syntax tree; None for a file that is no Python source."""
     try:
         status = path.stat()
@@ -227,7 +227,7 @@ def parsed(path: Path) -> ast.Module | None:
 
 
 @lru_cache(maxsize=4096)
-def _parse(path: Path, changed: int, size: int) -> ast.Module | None:
+def _parse(path: Path, changed_ns: int, size: int) -> ast.Module | None:
     try:
         return None if size > _LARGEST else ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -236,8 +236,8 @@ def _parse(path: Path, changed: int, size: int) -> ast.Module | None:
 
 def interpreter(program: Sequence[str]) -> Path | None:
     """The Python interpreter that a command starts, with its folder; None if it starts another."""
-    found = shutil.which(program[0]) if _PYTHON.fullmatch(Path(program[0]).name) else None
-    return None if found is None else Path(found).absolute()
+    python = shutil.which(program[0]) if _PYTHON.fullmatch(Path(program[0]).name) else None
+    return None if python is None else Path(python).absolute()
 
 
 def _is_script(argv: Sequence[str], at: int, path: Path) -> bool:
@@ -280,16 +280,16 @@ def leaves_out_cwd(argv: Sequence[str]) -> bool:
 
 def _module(module: str, cwd: Path | None) -> StartedSource | None:
     """The module as ``python -m`` finds it: in ``cwd``, if given, then on Python's path."""
-    if not _DOTTED.fullmatch(module):
+    if not _MODULE_NAME.fullmatch(module):
         return None
     top = module.partition(".")[0]
-    here = [] if cwd is None else [real_path(cwd)]
-    installed = [RUNNER, *(real_path(p) for p in sys.path if p)]
-    for root in [*here, *installed]:
+    working_directory = [] if cwd is None else [real_path(cwd)]
+    import_path = [RUNNER, *(real_path(p) for p in sys.path if p)]
+    for root in [*working_directory, *import_path]:
         path = _source(root, module)
         if path is None:
             continue
-        roots = Roots(root) if root in here else Roots(root, top)
+        roots = Roots(root) if root in working_directory else Roots(root, top)
         if path.name == "__init__.py" and is_file(path.parent / "__main__.py"):
             return StartedSource(path.parent / "__main__.py", f"{module}.__main__", roots)
         return StartedSource(path, module, roots)
@@ -313,7 +313,7 @@ def _with_parents(path: Path, module: str, roots: Roots) -> Iterator[tuple[Path,
             yield package, module
 
 
-def _imported(path: Path, module: str, roots: Roots) -> Iterator[str]:
+def _import_names(path: Path, module: str, roots: Roots) -> Iterator[str]:
     """Names that may be modules; attributes of packages among them do no harm."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     if package:
@@ -330,25 +330,25 @@ def _imported(path: Path, module: str, roots: Roots) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _names(path: Path, changed: int, size: int, package: str) -> tuple[str, ...]:
+def _names(path: Path, changed_ns: int, size: int, package: str) -> tuple[str, ...]:
     """The imports of a source of ``package``; ``a.b.*`` stands for any module of a package."""
-    tree = _parse(path, changed, size)
-    found: dict[str, None] = {}
+    tree = _parse(path, changed_ns, size)
+    names: dict[str, None] = {}
     for node in () if tree is None else ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= dict.fromkeys(alias.name for alias in node.names)
+            names |= dict.fromkeys(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            found |= dict.fromkeys(_from(node, package))
+            names |= dict.fromkeys(_from(node, package))
         elif isinstance(node, ast.JoinedStr):
             first = node.values[0] if node.values else None
             text = first.value if isinstance(first, ast.Constant) else ""
-            if isinstance(text, str) and text.endswith(".") and _DOTTED.fullmatch(text[:-1]):
-                found[f"{text}*"] = None
+            if isinstance(text, str) and text.endswith(".") and _MODULE_NAME.fullmatch(text[:-1]):
+                names[f"{text}*"] = None
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value
-            if "." in text and len(text) < _LONGEST_NAME and _DOTTED.fullmatch(text):
-                found[text] = None
-    return tuple(found)
+            if "." in text and len(text) < _LONGEST_NAME and _MODULE_NAME.fullmatch(text):
+                names[text] = None
+    return tuple(names)
 
 
 def _from(node: ast.ImportFrom, package: str) -> Iterator[str]:

@@ -64,9 +64,9 @@ class Provenance:
         is never stored.
         """
         try:
-            found = cls(data["cwd"], dict(data["env"]), dict(data["files"]))  # type: ignore[index]
-            if found._is_sound():
-                return found
+            provenance = cls(data["cwd"], dict(data["env"]), dict(data["files"]))  # type: ignore[index]
+            if provenance._is_sound():
+                return provenance
         except (LookupError, TypeError, ValueError):
             pass
         raise UsageError(
@@ -88,16 +88,16 @@ class Provenance:
 
     def changes(self) -> list[str]:
         """What has changed since, in words; empty if the program can be run as it was."""
-        found = []
+        differences = []
         if not is_folder(self.cwd):
-            found.append(f"its directory {self.cwd} does not exist any more")
+            differences.append(f"its directory {self.cwd} does not exist any more")
         for path, before in self.files.items():
             now = _content(Path(path))
             if now is None:
-                found.append(f"{path} does not exist any more")
+                differences.append(f"{path} does not exist any more")
             elif now != before:
-                found.append(f"{path} has changed since it was measured")
-        return found
+                differences.append(f"{path} has changed since it was measured")
+        return differences
 
     @contextmanager
     def environment(self) -> Iterator[None]:
@@ -124,14 +124,14 @@ def provenance_of(
     paths = [Path(cwd, place or program[0]), *(Path(cwd, word) for word in program[1:] if word)]
     paths += [] if stdin is None else [Path(cwd, stdin)]
     paths += [Path(path) for path in executables[:_MOST]]
-    found = {str(path): _content(path) for path in paths}
-    files = {path: content for path, content in found.items() if content is not None}
+    content_by_path = {str(path): _content(path) for path in paths}
+    files = {path: content for path, content in content_by_path.items() if content is not None}
     return Provenance(cwd, _environment(), files)
 
 
 def _environment() -> dict[str, str]:
-    found = {n: v for n, v in os.environ.items() if _matters(n) and len(v) <= _LONGEST}
-    return dict(sorted(found.items())[:_MOST])
+    variables = {n: v for n, v in os.environ.items() if _matters(n) and len(v) <= _LONGEST}
+    return dict(sorted(variables.items())[:_MOST])
 
 
 def _matters(name: str) -> bool:
@@ -141,11 +141,11 @@ def _matters(name: str) -> bool:
     return name in _NAMES or name.startswith(_FAMILIES)
 
 
-def _replace(wanted: Mapping[str, str]) -> None:
+def _replace(variables: Mapping[str, str]) -> None:
     for name in _environment():
-        if name not in wanted:
+        if name not in variables:
             del os.environ[name]
-    os.environ.update(wanted)
+    os.environ.update(variables)
 
 
 def _content(path: Path) -> str | None:

@@ -132,10 +132,10 @@ class TargetRequest(Request):
     def timeout_s(self) -> float | None:
         """Longest run in seconds; None if not given. Raises UsageError if it is no time."""
         if isinstance(self.timeout, str):
-            return parse_duration(self.timeout, f"{self.named('timeout')} ")
+            return parse_duration(self.timeout, f"{self.name_of('timeout')} ")
         return self.timeout
 
-    def named(self, field: str) -> str:
+    def name_of(self, field: str) -> str:
         """The name of a field as the caller writes it: an option, or a Python argument."""
         if self.command:
             return _OPTIONS.get(field, f"--{field.replace('_', '-')}")

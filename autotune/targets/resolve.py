@@ -36,11 +36,11 @@ from runner.files.paths import exists, is_folder, real_path
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
-Apart = Callable[[Library], Surroundings]
+Isolate = Callable[[Library], Surroundings]
 """A function that returns what keeps launches of a library from files that autotune published."""
 
 
-def resolve(request: TargetRequest, apart: Apart, say: Say) -> Target:
+def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
     """Look everything up; raises UsageError for the first mistake.
 
     :data:`AUTO` must have been replaced by a metric.
@@ -51,7 +51,7 @@ def resolve(request: TargetRequest, apart: Apart, say: Say) -> Target:
     refuse_nested_launch()
     if request.metric == AUTO:
         raise UsageError(
-            f"{request.named('metric')} {AUTO} needs a run of the program, which this command "
+            f"{request.name_of('metric')} {AUTO} needs a run of the program, which this command "
             "does not make; expected a pattern, such as 'Time *= *(\\S+)'",
             code="metric.auto_here",
         )
@@ -66,12 +66,12 @@ def resolve(request: TargetRequest, apart: Apart, say: Say) -> Target:
     app = _app(request, line)
     cluster = load_cluster(request.cluster)
     library = library or find_library(chosen_mpi(request.mpi, words))
-    surroundings = Surroundings() if request.clean_env else apart(library)
+    surroundings = Surroundings() if request.clean_env else isolate(library)
     app.input(request.input)  # Before the ranks: an unknown input is the simpler mistake.
     ranks = _ranks(request, line, app)
     room = Room.of(cluster, library, line, ranks)
-    if room.elsewhere and ranks <= room.cores:
-        line = line.as_typed()
+    if room.on_other_nodes and ranks <= room.cores:
+        line = line.with_oversubscription()
     target = Target.of(
         app,
         request.input,
@@ -96,7 +96,7 @@ def resolve(request: TargetRequest, apart: Apart, say: Say) -> Target:
         say(other)
     if inside := script_words(line.program, request.command, Path.cwd()):
         say(Note("launcher.in_script", inside))
-    for name, (theirs, own) in target.overruled.items():
+    for name, (theirs, own) in target.overruled_parameters.items():
         say(
             Note(
                 "launcher.overruled",
@@ -125,7 +125,7 @@ def _before(request: TargetRequest) -> tuple[str, ...]:
     words = tuple(request.before)
     if not words or not words[0]:
         raise UsageError(
-            f"{request.named('before')} is empty; expected a command that is executed before "
+            f"{request.name_of('before')} is empty; expected a command that is executed before "
             "each run, such as 'rm -f state.cpt'",
             code="before.empty",
         )
@@ -137,7 +137,7 @@ def _require_copy(request: TargetRequest, line: LauncherLine) -> None:
     leads = {"--wdir", "-wdir", "--wd", "--set-cwd-to-session-dir"}.intersection(line.options)
     if request.fresh_dir is not None and leads:
         raise UsageError(
-            f"{request.named('fresh_dir')} and {leads.pop()} of the launcher's line name two "
+            f"{request.name_of('fresh_dir')} and {leads.pop()} of the launcher's line name two "
             "working directories; give only one of them",
             code="fresh_dir.wdir",
         )
@@ -150,18 +150,18 @@ def _directory(request: TargetRequest) -> str:
     place = Path(request.fresh_dir).expanduser()
     if not is_folder(place):
         raise UsageError(
-            f"{request.named('fresh_dir')} {request.fresh_dir}: there is no such directory; "
+            f"{request.name_of('fresh_dir')} {request.fresh_dir}: there is no such directory; "
             "expected the directory in which the program runs, with its input",
             code="fresh_dir.missing",
         )
-    found = real_path(place)
-    if found == found.parent:
+    path = real_path(place)
+    if path == path.parent:
         raise UsageError(
-            f"{request.named('fresh_dir')} / would copy the whole machine for each run; expected "
+            f"{request.name_of('fresh_dir')} / would copy the whole machine for each run; expected "
             "the directory in which the program runs, with its input",
             code="fresh_dir.root",
         )
-    return str(found)
+    return str(path)
 
 
 def _misread(request: TargetRequest, target: Target) -> list[Note]:
@@ -181,7 +181,7 @@ def _misread(request: TargetRequest, target: Target) -> list[Note]:
 
 
 def _app(request: TargetRequest, line: LauncherLine) -> App:
-    app, program = request.named("app"), request.named("program")
+    app, program = request.name_of("app"), request.name_of("program")
     if request.app and request.program:
         raise UsageError(
             f"{app} and {program} were both given; give only one of them", code="usage.conflict"
@@ -192,31 +192,31 @@ def _app(request: TargetRequest, line: LauncherLine) -> App:
             f"  autotune {request.command} --ranks N -- PROGRAM ARGS\n"
             "Known applications:  autotune apps"
             if request.command
-            else f"nothing to run; expected {app}, or {program} and {request.named('ranks')}.\n"
+            else f"nothing to run; expected {app}, or {program} and {request.name_of('ranks')}.\n"
             "Known applications:  autotune apps",
             code="usage.nothing_to_run",
         )
     if not request.app:
         if request.input:
-            given, of = request.named("input"), app.split()[0]
+            input_name, of = request.name_of("input"), app.split()[0]
             raise UsageError(
-                f"{given} is an option for {of} only; give the program its own arguments",
+                f"{input_name} is an option for {of} only; give the program its own arguments",
                 code="usage.not_applicable",
             )
         return with_request(
             app_from_command(line.program, request.metric, request.verify, request.metric_rate),
             request,
         )
-    names = request.named("metric"), request.named("metric_rate")
+    names = request.name_of("metric"), request.name_of("metric_rate")
     check_figure(request.metric, request.metric_rate, *names)
-    check_pattern(request.named("verify"), request.verify, 0)
+    check_pattern(request.name_of("verify"), request.verify, 0)
     return with_request(load_app(request.app), request)
 
 
 def with_request(app: App, request: TargetRequest) -> App:
     """The application with the values of this request."""
-    check_pattern(request.named("verify_absent"), request.verify_absent, 0)
-    changed: dict[str, object] = {
+    check_pattern(request.name_of("verify_absent"), request.verify_absent, 0)
+    updates: dict[str, object] = {
         "metric": request.metric,
         "metric_rate": request.metric_rate,
         "verify": request.verify,
@@ -225,23 +225,23 @@ def with_request(app: App, request: TargetRequest) -> App:
         "metric_choice": request.metric_choice,
     }
     if request.stdin is not None:
-        changed["stdin"] = readable_metric(request.stdin, request.named("stdin"))
-        changed["inputs"] = {
-            name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
+        updates["stdin"] = readable_metric(request.stdin, request.name_of("stdin"))
+        updates["inputs"] = {
+            name: variant.model_copy(update={"stdin": None}) for name, variant in app.inputs.items()
         }
-    changed = {name: value for name, value in changed.items() if value is not None}
+    updates = {name: value for name, value in updates.items() if value is not None}
     # One figure counts: what the request names replaces what the application's file names.
-    if "metric" in changed or "metric_rate" in changed:
-        changed = {"metric": None, "metric_rate": None, **changed}
-    if request.metric_choice and app.model_copy(update=changed).figure is None:
-        choice, metric = request.named("metric_choice"), request.named("metric")
-        rate = request.named("metric_rate")
+    if "metric" in updates or "metric_rate" in updates:
+        updates = {"metric": None, "metric_rate": None, **updates}
+    if request.metric_choice and app.model_copy(update=updates).figure is None:
+        choice, metric = request.name_of("metric_choice"), request.name_of("metric")
+        rate = request.name_of("metric_rate")
         raise UsageError(
             f"{choice} needs {metric} or {rate}: without them the wall time counts, and a run "
             "has only one",
             code="metric.missing",
         )
-    return app.model_copy(update=changed)
+    return app.model_copy(update=updates)
 
 
 def _exit_codes(request: TargetRequest) -> tuple[int, ...] | None:
@@ -251,8 +251,8 @@ def _exit_codes(request: TargetRequest) -> tuple[int, ...] | None:
     codes = [whole_number(text.strip(), 255) for text in request.exit_codes.split(",")]
     if None in codes:
         raise UsageError(
-            f"{request.named('exit_codes')} {request.exit_codes!r}: expected whole numbers from 0 "
-            "to 255 with commas between them, such as 0,1",
+            f"{request.name_of('exit_codes')} {request.exit_codes!r}: expected whole numbers from "
+            "0 to 255 with commas between them, such as 0,1",
             code="exit_codes.range",
         )
     return tuple(sorted({code for code in codes if code is not None}))
@@ -283,21 +283,21 @@ def _launcher_notes(line: LauncherLine, library: Library) -> list[Note]:
     notes = []
     if line.launcher is not None and is_replaced(line.launcher):
         name = PurePath(line.launcher).name
-        started = shlex.join([PurePath(library.launcher).name, *line.options])
+        start_words = shlex.join([PurePath(library.launcher).name, *line.options])
         notes.append(
             Note(
                 "launcher.replaced",
-                f"{name} is not used: {started} of {library.family} {library.version} starts the "
-                "ranks",
+                f"{name} is not used: {start_words} of {library.family} {library.version} starts "
+                "the ranks",
                 {"launcher": name, "used": library.launcher},
             )
         )
-    if line.dropped:
+    if line.left_out:
         notes.append(
             Note(
                 "launcher.dropped",
-                f"not handed to the launcher: {' '.join(line.dropped)}",
-                {"options": list(line.dropped)},
+                f"not handed to the launcher: {' '.join(line.left_out)}",
+                {"options": list(line.left_out)},
             )
         )
     return notes

@@ -30,13 +30,13 @@ _DESCRIBE = (
 class Room:
     """The cores of a launch on all of its nodes together.
 
-    ``elsewhere``: ranks may be on other nodes than this one, whose number is counted from ``hosts``
-    or from the batch job, not read from the definition of the cluster.
+    ``on_other_nodes``: ranks may be on other nodes than this one, whose number is counted from
+    ``hosts`` or from the batch job, not read from the definition of the cluster.
     """
 
     cores: int
     nodes: int = 1
-    elsewhere: bool = False
+    on_other_nodes: bool = False
     hosts: Mapping[str, int] | None = None
 
     @classmethod
@@ -46,14 +46,14 @@ class Room:
         Raises UsageError if the slots are not known or too few, RunnerUsageError for hosts that are
         not understood.
         """
-        defined = cls(cluster.total_cores, cluster.nodes)
+        whole = cls(cluster.total_cores, cluster.nodes)
         if cluster.nodes > 1 or cluster.testbed is not None:
-            return defined
+            return whole
         hosts = adapter(library).hosts(line.options, os.environ, Path.cwd())
         if hosts is not None:
-            return defined if hosts.on_this_machine else cls._of_hosts(hosts, line, ranks, library)
+            return whole if hosts.on_this_machine else cls._of_hosts(hosts, line, ranks, library)
         job = allocation(os.environ)
-        return cls._of_job(job, ranks) if job.several else defined
+        return cls._of_job(job, ranks) if job.several else whole
 
     @classmethod
     def _of_hosts(cls, hosts: Hosts, line: LauncherLine, ranks: int, library: Library) -> Room:

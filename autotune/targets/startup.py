@@ -33,8 +33,8 @@ class Startup:
     @property
     def transport(self) -> str:
         """The transport in force, such as "ob1: sm"; "" if the library does not show it."""
-        seen = (record.read_back.get(TRANSPORT) for record in self.records)
-        return next((back.effective or "" for back in seen if back), "")
+        read_backs = (record.read_back.get(TRANSPORT) for record in self.records)
+        return next((back.effective or "" for back in read_backs if back), "")
 
 
 def startup(

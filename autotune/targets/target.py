@@ -22,7 +22,7 @@ from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.commutativity import for_any_operation
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launch_options import fixed_names, fixed_parameters, without_parameters
-from autotune.targets.launcher_line import typed
+from autotune.targets.launcher_line import as_user_types
 from autotune.targets.layout import NUM_THREADS, Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter
@@ -132,7 +132,7 @@ class Target:
         ``timeout_s`` replaces the application's own limit, in seconds; ``more`` are further fields.
         Raises UsageError for an unknown input and for ranks out of range.
         """
-        given = app.input(input_name)
+        variant = app.input(input_name)
         return cls(
             app=app,
             input=input_name or app.usual_input or None,
@@ -141,7 +141,7 @@ class Target:
             library=library,
             cores=cluster.total_cores if room is None else room.cores,
             room=room,
-            timeout_s=timeout_s or given.timeout_s or app.timeout_s,
+            timeout_s=timeout_s or variant.timeout_s or app.timeout_s,
             **more,
         )
 
@@ -158,11 +158,11 @@ class Target:
             library=self.library,
             facts=self.facts,
             app_facts=self.app_facts,
-        ).without(self._fixed)
+        ).without(self._fixed_parameters)
         require_tunable(self.app, space.name, space.requires)
         require_room(space, self.ranks)
         # A setting cannot name these parameters either, whether the space has them or not.
-        return dataclasses.replace(space, absent={**space.absent, **self._said})
+        return dataclasses.replace(space, absent={**space.absent, **self._user_parameters})
 
     def safe_space(self, name: str | None = None) -> Space:
         """As :meth:`space`, without the levels that give wrong results with operations that do not
@@ -180,7 +180,7 @@ class Target:
         return dataclasses.replace(self, app=app, input=name)
 
     @property
-    def _said(self) -> dict[str, str]:
+    def _user_parameters(self) -> dict[str, str]:
         """Parameters that the user's own launcher line sets, with that reason."""
         names = [*fixed_names(self.options), *self.placement]
         # A space gives the number of threads by this variable.
@@ -188,12 +188,12 @@ class Target:
         return dict.fromkeys(names, "your launcher line sets it")
 
     @property
-    def _fixed(self) -> dict[str, str]:
+    def _fixed_parameters(self) -> dict[str, str]:
         """Parameters that are not searched, each with the reason."""
-        return {**self.cluster.fixed, **self._said}
+        return {**self.cluster.fixed, **self._user_parameters}
 
     @property
-    def oversubscribed(self) -> bool:
+    def is_oversubscribed(self) -> bool:
         """Whether there are more ranks than cores."""
         return self.ranks > self.cores
 
@@ -212,7 +212,7 @@ class Target:
         """Whether the working directory has a file of that name."""
         return exists(Path(self.cwd, word))
 
-    def require_apart(self, database: str | None) -> None:
+    def refuse_store_inside(self, database: str | None) -> None:
         """Raise UsageError if the directory that is copied for each run holds the database."""
         if not self.fresh_copy or not database:
             return
@@ -271,8 +271,8 @@ class Target:
             "cores": self.cores,
             "nodes": self.cluster.nodes if self.room is None else self.room.nodes,
         }
-        chosen = fixed_parameters((*self._cluster_options(), *self.options)).get("pml", "")
-        return facts | ({"pml": chosen} if chosen and not chosen.startswith("^") else {})
+        selection = fixed_parameters((*self._cluster_options(), *self.options)).get("pml", "")
+        return facts | ({"pml": selection} if selection and not selection.startswith("^") else {})
 
     @property
     def app_facts(self) -> dict[str, int]:
@@ -289,7 +289,7 @@ class Target:
         )
 
     @contextmanager
-    def measured(
+    def locked_runner(
         self,
         guard: bool = True,
         tell: Say = unheard,
@@ -313,7 +313,7 @@ class Target:
         if not lock.holds_lock:
             return []
         one_node = self.cluster.nodes == 1 and self.cluster.testbed is None
-        one_node = one_node and not (self.room and self.room.elsewhere)
+        one_node = one_node and not (self.room and self.room.on_other_nodes)
         return shared_notes(self.cluster.cpu_set, self.ranks, one_node)
 
     def spec(
@@ -338,13 +338,13 @@ class Target:
                 self.placement | groups.get("placement", {}),
                 max(layout.cores_each, self.cores_each),
                 options,
-                self.oversubscribed,
+                self.is_oversubscribed,
             ),
             env=self.surroundings.env,
             variables=self._loader_path | thread_variables(space, layout) | groups.get("env", {}),
             one_machine=self.cluster.testbed is not None,
             launch_options=options,
-            oversubscribe=self.oversubscribed,
+            oversubscribe=self.is_oversubscribed,
             clean_env=self.clean_env,
             cwd=self.cwd,
             fresh_copy=self.fresh_copy,
@@ -371,7 +371,7 @@ class Target:
         return without_parameters(self.cluster.options(self.library), own)
 
     @property
-    def overruled(self) -> dict[str, tuple[str, str]]:
+    def overruled_parameters(self) -> dict[str, tuple[str, str]]:
         """Parameters of the cluster's launch options to which the user's line gives another value.
 
         Maps the name to the cluster's value and the user's value.
@@ -380,15 +380,15 @@ class Target:
         own = fixed_parameters(self.options)
         return {n: (theirs[n], own[n]) for n in theirs if own.get(n, theirs[n]) != theirs[n]}
 
-    def inherited(self, adapter: Adapter) -> dict[str, str]:
+    def inherited_settings(self, adapter: Adapter) -> dict[str, str]:
         """Values that environment and parameter files give every launch, by the real paths."""
         if self.clean_env:
             return {}
         around = self.surroundings
-        found = adapter.inherited_settings(dict(os.environ) | around.env)
+        settings = adapter.inherited_settings(dict(os.environ) | around.env)
         for copy, real in around.stand_ins:
-            found = {name.replace(copy, real, 1): value for name, value in found.items()}
-        return {name: value for name, value in found.items() if name not in around.env}
+            settings = {name.replace(copy, real, 1): value for name, value in settings.items()}
+        return {name: value for name, value in settings.items() if name not in around.env}
 
     def mpirun_line(
         self,
@@ -422,7 +422,12 @@ class Target:
         if self.tells_python or (python and python.parent != Path(adapter.library.bin)):
             # Launches of autotune have them anyway; without them mpi4py loads another library, or
             # none.
-            inherited = {n: v for n, v in os.environ.items() if n != PYTHON_LIBRARY}
-            found = adapter.python_variables(inherited if self.tells_python else os.environ)
-            spec = dataclasses.replace(spec, variables=found | spec.variables)
-        return shlex.join(typed(adapter.command(spec, Path()), adapter.library.launcher)) + behind
+            user_variables = {n: v for n, v in os.environ.items() if n != PYTHON_LIBRARY}
+            python_variables = adapter.python_variables(
+                user_variables if self.tells_python else os.environ
+            )
+            spec = dataclasses.replace(spec, variables=python_variables | spec.variables)
+        return (
+            shlex.join(as_user_types(adapter.command(spec, Path()), adapter.library.launcher))
+            + behind
+        )

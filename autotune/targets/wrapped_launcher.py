@@ -54,10 +54,10 @@ def split_wrappers(words: Sequence[str]) -> tuple[LineParts, Sequence[str]]:
     """
     place, at = LineParts(), 0
     while at < len(words) and not is_launcher(words[at]):
-        taken = _taken(words[at:], place)
-        if not taken:
+        count = _take_wrapper(words[at:], place)
+        if not count:
             break
-        at += taken
+        at += count
     return place, words[at:]
 
 
@@ -66,15 +66,15 @@ def is_assignment(word: str) -> bool:
     return _ASSIGNMENT.fullmatch(word) is not None
 
 
-def _taken(words: Sequence[str], place: LineParts) -> int:
+def _take_wrapper(words: Sequence[str], place: LineParts) -> int:
     """How many words a variable, or a wrapping command with its options, has; 0: neither."""
     if is_assignment(words[0]):
         place.before.append(words[0])
         return 1
-    known = _WRAPPERS.get(PurePath(words[0]).name)
-    if known is None:
+    wrapper = _WRAPPERS.get(PurePath(words[0]).name)
+    if wrapper is None:
         return 0
-    with_value, own, move = known
+    with_value, own, move = wrapper
     at = 1
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
         at += 2 if words[at] in with_value else 1
@@ -84,7 +84,7 @@ def _taken(words: Sequence[str], place: LineParts) -> int:
     return at
 
 
-def _dropped(words: list[str], place: LineParts) -> None:
+def _drop(words: list[str], place: LineParts) -> None:
     """autotune measures the time, and ends with what it started."""
 
 
@@ -102,9 +102,9 @@ def _environment(words: list[str], place: LineParts) -> None:
 
 
 def _limit(words: list[str], place: LineParts) -> None:
-    found = re.fullmatch(r"([0-9.]+)([smhd]?)", words[-1])
+    match = re.fullmatch(r"([0-9.]+)([smhd]?)", words[-1])
     try:
-        limit_s = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        limit_s = float(match[1]) * _UNITS[match[2]] if match else 0.0
     except ValueError:
         limit_s = 0.0
     if limit_s > 0:
@@ -113,13 +113,13 @@ def _limit(words: list[str], place: LineParts) -> None:
 
 def _affinity(words: list[str], place: LineParts) -> None:
     """``taskset [-c] CPUS``: the CPUs belong into a cluster definition."""
-    listed = any(re.fullmatch(r"-[a-z]*c[a-z]*|--cpu-list", word) for word in words)
+    is_list = any(re.fullmatch(r"-[a-z]*c[a-z]*|--cpu-list", word) for word in words)
     try:
-        cpus = parse_cpus(words[-1]) if listed else _mask(words[-1])
-        shown = cpu_list(cpus)
+        cpus = parse_cpus(words[-1]) if is_list else _mask(words[-1])
+        cpu_text = cpu_list(cpus)
     except ValueError:
-        shown = "CPUS"
-    place.first.append(f"autotune cluster init NAME --cpus {shown}")
+        cpu_text = "CPUS"
+    place.first.append(f"autotune cluster init NAME --cpus {cpu_text}")
     place.options += ["--cluster", "NAME"]
 
 
@@ -132,11 +132,11 @@ def _mask(text: str) -> frozenset[int]:
 _Move = Callable[[list[str], LineParts], None]
 _WRAPPERS: dict[str, tuple[frozenset[str], int, _Move]] = {
     "env": (frozenset({"-u", "-C", "-S", "--unset", "--chdir"}), 0, _environment),
-    "time": (frozenset({"-f", "-o", "--format", "--output"}), 0, _dropped),
-    "nohup": (frozenset(), 0, _dropped),
-    "setsid": (frozenset(), 0, _dropped),
-    "exec": (frozenset({"-a"}), 0, _dropped),
-    "command": (frozenset(), 0, _dropped),
+    "time": (frozenset({"-f", "-o", "--format", "--output"}), 0, _drop),
+    "nohup": (frozenset(), 0, _drop),
+    "setsid": (frozenset(), 0, _drop),
+    "exec": (frozenset({"-a"}), 0, _drop),
+    "command": (frozenset(), 0, _drop),
     "timeout": (frozenset({"-k", "-s", "--kill-after", "--signal"}), 1, _limit),
     "taskset": (frozenset(), 1, _affinity),
     "nice": (frozenset({"-n", "--adjustment"}), 0, _moved_before),
@@ -191,10 +191,10 @@ def _begins(before: Sequence[str]) -> bool:
     starts = [at for at, word in enumerate(before) if word in _JOINS or set(word) <= _MARKS]
     left = list(before[starts[-1] + 1 if starts else 0 :])
     while left:
-        taken = _taken(left, LineParts())
-        if not taken:
+        count = _take_wrapper(left, LineParts())
+        if not count:
             return False
-        left = left[taken:]
+        left = left[count:]
     return True
 
 
@@ -204,10 +204,10 @@ def script_of(program: Sequence[str], folder: Path) -> Path | None:
     ``folder`` is the working directory.
     """
     shell = bool(program) and PurePath(program[0]).name in _SHELLS
-    named = [word for word in program[1:] if not word.startswith("-")] if shell else program
-    if not named or not (shell or "/" in named[0]):
+    arguments = [word for word in program[1:] if not word.startswith("-")] if shell else program
+    if not arguments or not (shell or "/" in arguments[0]):
         return None
-    return folder / named[0]
+    return folder / arguments[0]
 
 
 def launcher_in_script(program: Sequence[str], folder: Path) -> tuple[str, list[str]] | None:
@@ -224,5 +224,5 @@ def launcher_in_script(program: Sequence[str], folder: Path) -> tuple[str, list[
         return None
     if PurePath(program[0]).name not in _SHELLS and not text.startswith("#!"):
         return None
-    found = launcher_in(text)
-    return None if found is None else (path.name, found)
+    launcher_words = launcher_in(text)
+    return None if launcher_words is None else (path.name, launcher_words)

@@ -24,7 +24,7 @@ from runner.files.paths import is_folder
 MOST_ENTRIES = 20_000
 LONGEST_S = 0.2
 DEEPEST = 8
-_COMPILED = ("__pycache__", ".pyc", ".nbi", ".nbc")
+_CACHE_ENDINGS = ("__pycache__", ".pyc", ".nbi", ".nbc")
 """Ends of names of code that Python or numba compiled in the first run, and later ones load."""
 
 Stamp = tuple[int, int, int]
@@ -35,12 +35,12 @@ Stamp = tuple[int, int, int]
 class FileLook:
     """Files by folder, of folders that were listed completely.
 
-    ``named`` has the files among the program's words; None for one that does not exist. ``cut``:
-    whether a bound ended the look, which took ``seconds``.
+    ``argument_files`` has the files among the program's words; None for one that does not exist.
+    ``cut``: whether a bound ended the look, which took ``seconds``.
     """
 
     folders: Mapping[str, Mapping[str, Stamp]]
-    named: Mapping[str, Stamp | None]
+    argument_files: Mapping[str, Stamp | None]
     cut: bool
     seconds: float
 
@@ -70,35 +70,35 @@ def look(cwd: str, words: Sequence[str] = ()) -> FileLook:
     """Look at the files below a directory, and at those that the arguments ``words`` name."""
     began = time.monotonic()
     folders: dict[str, dict[str, Stamp]] = {}
-    named = {str(path): _stamp(path) for path in _paths(cwd, words)}
-    roots = [cwd, *(path for path in named if is_folder(path))]
+    argument_files = {str(path): _stamp(path) for path in _paths(cwd, words)}
+    roots = [cwd, *(path for path in argument_files if is_folder(path))]
     todo = deque((root, 0) for root in dict.fromkeys(roots))
     entries, cut = 0, False
     while todo and not cut:
         folder, depth = todo.popleft()
         files: dict[str, Stamp] = {}
         try:
-            with os.scandir(folder) as listed:
-                for one in listed:
+            with os.scandir(folder) as directory:
+                for one in directory:
                     entries += 1
                     if entries > MOST_ENTRIES or time.monotonic() - began > LONGEST_S:
                         cut = True
                         break
-                    if one.name.endswith(_COMPILED):
+                    if one.name.endswith(_CACHE_ENDINGS):
                         continue
                     if one.is_dir(follow_symlinks=False):
                         if depth < DEEPEST and not one.name.startswith("."):
                             todo.append((one.path, depth + 1))
-                    elif (found := _stamp(Path(one.path))) is not None:
-                        files[one.name] = found
+                    elif (stamp := _stamp(Path(one.path))) is not None:
+                        files[one.name] = stamp
         except OSError:
             continue
         if not cut:
             folders[folder] = files
-    return FileLook(folders, named, cut, time.monotonic() - began)
+    return FileLook(folders, argument_files, cut, time.monotonic() - began)
 
 
-def written(cwd: str, before: FileLook, after: FileLook) -> WrittenFiles:
+def compare_looks(cwd: str, before: FileLook, after: FileLook) -> WrittenFiles:
     """What differs between two looks; files that vanished do not count."""
     created: list[str] = []
     changed: list[str] = []
@@ -107,45 +107,47 @@ def written(cwd: str, before: FileLook, after: FileLook) -> WrittenFiles:
             (created if old is None else changed).append(path)
     ours = _open_files() if created or changed else frozenset()
 
-    def shown(paths: Iterable[str]) -> tuple[str, ...]:
+    def relative_paths(paths: Iterable[str]) -> tuple[str, ...]:
         others = sorted({path for path in paths if _identity(path) not in ours})
         return tuple(os.path.relpath(p, cwd) if _below(p, cwd) else p for p in others)
 
     seconds = before.seconds + after.seconds
-    return WrittenFiles(shown(created), shown(changed), before.cut or after.cut, seconds)
+    return WrittenFiles(
+        relative_paths(created), relative_paths(changed), before.cut or after.cut, seconds
+    )
 
 
 def _pairs(before: FileLook, after: FileLook) -> Iterator[tuple[str, Stamp | None, Stamp | None]]:
     """Path, former and present stamp of every file that can be compared."""
     for folder, files in after.folders.items():
-        known = before.folders.get(folder)
-        if known is None and before.cut:
+        former_files = before.folders.get(folder)
+        if former_files is None and before.cut:
             continue  # Nobody knows whether the folder is new.
         for name, stamp in files.items():
-            yield f"{folder.rstrip('/')}/{name}", (known or {}).get(name), stamp
-    for path, found in after.named.items():
-        yield path, before.named.get(path), found
+            yield f"{folder.rstrip('/')}/{name}", (former_files or {}).get(name), stamp
+    for path, current in after.argument_files.items():
+        yield path, before.argument_files.get(path), current
 
 
 def _paths(cwd: str, words: Sequence[str]) -> list[Path]:
     """The paths that arguments may name: whole words, and what stands behind ``=``."""
-    found = []
+    paths = []
     for word in words:
         for text in {word, word.partition("=")[2]}:
             path = Path(cwd, text)
             if text and "\0" not in text and len(text) < 4096 and is_folder(path.parent):
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def _stamp(path: Path) -> Stamp | None:
     """The stamp of a regular file of this user; None for anything else."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except (OSError, ValueError):
         return None
-    own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-    return (found.st_size, found.st_mtime_ns, found.st_ino) if own else None
+    own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return (status.st_size, status.st_mtime_ns, status.st_ino) if own else None
 
 
 def _below(path: str, folder: str) -> bool:
@@ -154,16 +156,16 @@ def _below(path: str, folder: str) -> bool:
 
 def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = Path(path).lstat()
+        status = Path(path).lstat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _open_files() -> frozenset[tuple[int, int]]:
     """Device and inode of the files that processes of this session have open."""
     session = os.getsid(0)
-    found = set()
+    identities = set()
     for place in Path("/proc").iterdir():
         if not place.name.isdigit():
             continue
@@ -171,8 +173,8 @@ def _open_files() -> frozenset[tuple[int, int]]:
             if os.getsid(int(place.name)) != session:
                 continue
             for link in (place / "fd").iterdir():
-                opened = link.stat()
-                found.add((opened.st_dev, opened.st_ino))
+                status = link.stat()
+                identities.add((status.st_dev, status.st_ino))
         except OSError:
             continue
-    return frozenset(found)
+    return frozenset(identities)

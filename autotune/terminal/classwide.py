@@ -60,8 +60,8 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswidePro
     if result.held_out_shows is not None:
         ends = f"{percent(result.held_out_lo)} .. {percent(result.held_out_hi)}"
         gain = f"{percent(result.held_out_gain)} ({ends})"
-        shown = HELD_OUT[result.held_out_shows]
-        out.print(f"held-out programs {gain}: {shown}", markup=False)
+        verdict = HELD_OUT[result.held_out_shows]
+        out.print(f"held-out programs {gain}: {verdict}", markup=False)
     for name, value in result.setting.items():
         out.print(f"  {name} = {value}", markup=False)
     for note in result.warnings:
@@ -86,20 +86,20 @@ def _interval(row: ProgramEvidence) -> str:
     )
 
 
-def print_proof(proof: ClasswideProof, guarded: bool) -> None:
+def print_proof(proof: ClasswideProof, has_guard: bool) -> None:
     """Print what was removed from the setting, and the pairs of every program."""
     out = console()
     margin = f"{100 * proof.margin:g} %"
-    pruned = proof.pruned
-    sure = [name for name in pruned.without if name not in pruned.unclear]
+    pruning = proof.pruned
+    sure = [name for name in pruning.without if name not in pruning.unclear]
     if sure:
-        costs = f"costs less than {margin}" if guarded else "looks as if it has no effect"
+        costs = f"costs less than {margin}" if has_guard else "looks as if it has no effect"
         out.print(f"taken out, {costs}: {', '.join(sure)}", markup=False)
-    if pruned.unclear:
-        out.print(f"taken out, no effect shown: {', '.join(pruned.unclear)}", markup=False)
-    if pruned.unproven:
-        every = FEW < len(pruned.unproven) == len(pruned.setting)
-        names = f"all {len(pruned.unproven)}" if every else ", ".join(pruned.unproven)
+    if pruning.unclear:
+        out.print(f"taken out, no effect shown: {', '.join(pruning.unclear)}", markup=False)
+    if pruning.unproven:
+        every = FEW < len(pruning.unproven) == len(pruning.setting)
+        names = f"all {len(pruning.unproven)}" if every else ", ".join(pruning.unproven)
         words = f"not pruned: {names} stayed in although no effect is proven"
         out.print(words, markup=False)
     rows = [
@@ -120,10 +120,10 @@ def print_proof(proof: ClasswideProof, guarded: bool) -> None:
             if row.verdict != "failed" and row.lo is None and row.hi is None:
                 name = f"{row.app} {row.input or ''}".strip()
                 out.print(f"{name}: no interval: {row.words}", markup=False)
-        if guarded:
+        if has_guard:
             out.print(f"passed: shown to be at most {margin} slower (--margin)", markup=False)
-    if said := evidence_checks(proof.evidence):
-        out.print(said, markup=False)
+    if checks_text := evidence_checks(proof.evidence):
+        out.print(checks_text, markup=False)
     for row in proof.evidence:
         if row.verdict == "failed":
             words = f"failed on {row.app} {row.input or ''}".strip()

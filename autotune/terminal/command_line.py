@@ -45,7 +45,7 @@ def value_of(option: str, arguments: Sequence[str]) -> str | None:
     return next(iter(values_of(option, arguments)), None)
 
 
-def _said() -> tuple[list[str], list[str]]:
+def _split_argv() -> tuple[list[str], list[str]]:
     """The words of the running command: its own, and from ``--`` on those of the program."""
     words = list(sys.argv[1:] if _words is None else _words)
     end = words.index("--") if "--" in words else len(words)
@@ -54,12 +54,12 @@ def _said() -> tuple[list[str], list[str]]:
 
 def own_name() -> list[str]:
     """The words that start autotune in the user's shell: by its name, if the shell finds it."""
-    called = Path(sys.argv[0])
-    if called.name == "__main__.py" and called.parent.name == NAME:
+    program = Path(sys.argv[0])
+    if program.name == "__main__.py" and program.parent.name == NAME:
         safe = ["-P"] if sys.flags.safe_path else []
         return [sys.executable, *safe, "-m", NAME]
-    found = shutil.which(NAME)
-    if called.name != NAME or (found is not None and real_path(found) == real_path(called)):
+    location = shutil.which(NAME)
+    if program.name != NAME or (location is not None and real_path(location) == real_path(program)):
         return [NAME]
     return [sys.argv[0]]
 
@@ -70,20 +70,20 @@ def command_line(*words: str) -> str:
     return shlex.join([*own_name(), *mask_words(words[:end]), *words[end:]])
 
 
-def this_command(changed: Mapping[str, str] | None = None, without: Iterable[str] = ()) -> str:
-    """The command line, to be copied, with the options ``changed`` replaced or added.
+def this_command(changes: Mapping[str, str] | None = None, without: Iterable[str] = ()) -> str:
+    """The command line, to be copied, with the options ``changes`` replaced or added.
 
     ``without``: options without a value that are left out.
     """
-    options, program = _said()
+    options, program = _split_argv()
     options = [word for word in options if word not in set(without)]
-    for name in changed or {}:
+    for name in changes or {}:
         for at, word in reversed(list(enumerate(options))):
             if word == name:
                 del options[at : at + 2]
             elif word.startswith(f"{name}="):
                 del options[at]
-    for name, value in (changed or {}).items():
+    for name, value in (changes or {}).items():
         options += [name, value]
     return command_line(*options, *program)
 
@@ -94,37 +94,37 @@ def target_options() -> dict[str, bool]:
     from autotune.config.option import option_fields
     from autotune.study.request import NoiseRequest
 
-    shared = [field for field in option_fields(NoiseRequest) if field.path[0] == "target"]
-    named = {name: not field.is_flag for field in shared for name in field.option.names}
-    return named | {"--store": True}
+    fields = [field for field in option_fields(NoiseRequest) if field.path[0] == "target"]
+    takes_value = {name: not field.is_flag for field in fields for name in field.option.names}
+    return takes_value | {"--store": True}
 
 
-def given(names: Iterable[str] | None = None) -> list[str]:
+def option_words(names: Iterable[str] | None = None) -> list[str]:
     """The words of those options that the command line gives, by default of all of
     :func:`target_options`."""
-    options, _ = _said()
-    known = target_options()
-    wanted = set(known if names is None else names)
-    found: list[str] = []
+    options, _ = _split_argv()
+    options_with_value = target_options()
+    targets = set(options_with_value if names is None else names)
+    words: list[str] = []
     at = 0
     while at < len(options):
         word = options[at]
         name = word.partition("=")[0]
-        if name in wanted:
-            whole = 2 if known[name] and "=" not in word else 1
-            found += options[at : at + whole]
+        if name in targets:
+            whole = 2 if options_with_value[name] and "=" not in word else 1
+            words += options[at : at + whole]
             at += whole
-        elif word.startswith("-n") and word[2:].isdigit() and "-n" in wanted:
-            found.append(word)
+        elif word.startswith("-n") and word[2:].isdigit() and "-n" in targets:
+            words.append(word)
             at += 1
         else:
             at += 1
-    return found
+    return words
 
 
-def values_given(name: str) -> list[str]:
+def option_values(name: str) -> list[str]:
     """The values that the command line gives an option, in order."""
-    return values_of(name, _said()[0])
+    return values_of(name, _split_argv()[0])
 
 
 def on_this_target(command: str, *words: str, mpi: Sequence[str] | None = None) -> str:
@@ -132,20 +132,20 @@ def on_this_target(command: str, *words: str, mpi: Sequence[str] | None = None) 
 
     ``mpi``: the libraries that it names, if not those of this one.
     """
-    _, program = _said()
+    _, program = _split_argv()
     if mpi is None:
-        return command_line(command, *words, *given(), *program)
-    named = [word for name in mpi for word in ("--mpi", name)]
-    rest = given(name for name in target_options() if name != "--mpi")
-    return command_line(command, *words, *named, *rest, *program)
+        return command_line(command, *words, *option_words(), *program)
+    mpi_words = [word for name in mpi for word in ("--mpi", name)]
+    rest = option_words(name for name in target_options() if name != "--mpi")
+    return command_line(command, *words, *mpi_words, *rest, *program)
 
 
 def shows_password() -> bool:
     """Whether an option of the running command holds a password, which every user can see."""
-    options, _ = _said()
+    options, _ = _split_argv()
     return any(has_password(word) for word in options)
 
 
 def program_words() -> int:
     """Number of words after ``--`` of the command line: those of the program."""
-    return max(len(_said()[1]) - 1, 0)
+    return max(len(_split_argv()[1]) - 1, 0)

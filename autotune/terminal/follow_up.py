@@ -9,10 +9,10 @@ from autotune.space.library_choice import MPI
 from autotune.study.result import MORE_TRIALS, NOTHING_LEFT, Result
 from autotune.terminal.command_line import (
     command_line,
-    given,
     on_this_target,
+    option_values,
+    option_words,
     this_command,
-    values_given,
 )
 from autotune.terminal.render import console
 
@@ -31,27 +31,27 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
     ``publish``: options of ``autotune publish`` with which this result can be published; None if
     it cannot.
     """
-    store = given(["--store"])
+    store = option_words(["--store"])
     report = FollowUp("See the evidence", _report(result, store))
     first, own = _libraries(result)
     noise = FollowUp("See which gain can be detected here", on_this_target("noise", mpi=first))
     if result.status == "recommended":
-        found = [FollowUp("Use it", result.mpirun_with_file or result.mpirun)]
-        found.append(FollowUp("Believe it", report.command))
+        steps = [FollowUp("Use it", result.mpirun_with_file or result.mpirun)]
+        steps.append(FollowUp("Believe it", report.command))
         if publish is not None:
             words = ["publish", "--from", f"study:{result.study}", *publish]
-            words += given(["--cluster"])
-            words += given(["--mpi"]) if own is None else ["--mpi", *own]
-            words += given(["--store"])
-            found.append(FollowUp("Make it the default of this user", command_line(*words)))
+            words += option_words(["--cluster"])
+            words += option_words(["--mpi"]) if own is None else ["--mpi", *own]
+            words += option_words(["--store"])
+            steps.append(FollowUp("Make it the default of this user", command_line(*words)))
         else:
             both = None if first is None else [*first, *(own or ())]
-            again = on_this_target("compare", "default", f"study:{result.study}", mpi=both)
-            found.append(FollowUp("Compare it again", again))
-        return found
+            repetition = on_this_target("compare", "default", f"study:{result.study}", mpi=both)
+            steps.append(FollowUp("Compare it again", repetition))
+        return steps
     if result.status == "unguarded":
-        guarded = this_command(without=["--no-guard"])
-        return [FollowUp("Prove it, with the guard", guarded), report, noise]
+        with_guard = this_command(without=["--no-guard"])
+        return [FollowUp("Prove it, with the guard", with_guard), report, noise]
     if result.next_step is not None and result.next_step["options"]:
         decide = FollowUp("Decide it", this_command(result.next_step["options"]))
         return [decide, noise, report]
@@ -69,13 +69,13 @@ def _libraries(result: Result) -> tuple[list[str] | None, list[str] | None]:
 
     They are as this command line names them. None in a search under one library.
     """
-    named = values_given("--mpi")
-    if len(named) < 2 or len(named) != len(result.libraries):
+    names = option_values("--mpi")
+    if len(names) < 2 or len(names) != len(result.libraries):
         return None, None
-    places = {row["setting"]: name for row, name in zip(result.libraries, named, strict=True)}
+    places = {row["setting"]: name for row, name in zip(result.libraries, names, strict=True)}
     value = result.recommended.get(MPI)
-    chosen = None if value is None else str(value)
-    return [named[0]], None if chosen is None else [places[chosen]]
+    recommendation = None if value is None else str(value)
+    return [names[0]], None if recommendation is None else [places[recommendation]]
 
 
 def _look_further(result: Result) -> FollowUp:

@@ -18,8 +18,8 @@ from typing import Self
 from rich.live import Live
 from rich.text import Text
 
-from autotune.terminal.message import folded
-from autotune.terminal.render import PlainConsole, shown
+from autotune.terminal.message import fold
+from autotune.terminal.render import PlainConsole, escape_controls
 
 REFRESH_S = 0.5
 """Shortest time between two drawings, in seconds: at most two a second."""
@@ -36,36 +36,36 @@ def pause_s(cost_s: float) -> float:
     return max(TICK_S, cost_s / CPU_SHARE)
 
 
-def fitted(label: str, parts: Sequence[str], width: int) -> str:
+def fit_line(label: str, parts: Sequence[str], width: int) -> str:
     """A line of a label and its parts, the important ones first: as many as fit into ``width``.
 
     The first part is shortened if it does not fit.
     """
     words = [part for part in parts if part]
-    said = f"{label:<9}{words[0]}" if words else label
+    text = f"{label:<9}{words[0]}" if words else label
     for part in words[1:]:
-        if len(said) + 2 + len(part) > width:
+        if len(text) + 2 + len(part) > width:
             break
-        said += f"  {part}"
-    return said if len(said) <= width else said[: max(width - 1, 0)] + "\N{HORIZONTAL ELLIPSIS}"
+        text += f"  {part}"
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 class LiveView:
     """Lines that are redrawn on a terminal; nothing elsewhere, on a dumb terminal, or if ``quiet``.
 
     A context manager. ``lines`` returns what is drawn. ``ticks``: redraw also between events.
-    ``drawn`` counts the drawings.
+    ``draw_count`` counts the drawings.
     """
 
     def __init__(self, lines: Lines, quiet: bool = False, ticks: bool = True) -> None:
         self.console = PlainConsole(stderr=True, highlight=False)
         self.quiet = quiet
-        self.drawn = 0
+        self.draw_count = 0
         self._lines = lines
         self._ticks = ticks
         self._last: tuple[str, ...] = ()
         self._last_at = -REFRESH_S
-        self._ended = threading.Event()
+        self._stop = threading.Event()
         self._drawing = threading.Lock()
         self._thread: threading.Thread | None = None
         self._live: Live | None = None
@@ -80,7 +80,7 @@ class LiveView:
             self._live = Live(Text(""), console=self.console, transient=True, auto_refresh=False)
             self._live.__enter__()
             if self._ticks:
-                self._ended.clear()
+                self._stop.clear()
                 self._thread = threading.Thread(target=self._tick, name="live view", daemon=True)
                 self._thread.start()
         return self
@@ -91,7 +91,7 @@ class LiveView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._ended.set()
+        self._stop.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -110,9 +110,9 @@ class LiveView:
             if lines == self._last:
                 return
             self._last, self._last_at = lines, time.monotonic()
-            self.drawn += 1
-            said = Text("\n".join(map(shown, lines)), overflow="ellipsis", no_wrap=True)
-            self._live.update(said, refresh=True)
+            self.draw_count += 1
+            text = Text("\n".join(map(escape_controls, lines)), overflow="ellipsis", no_wrap=True)
+            self._live.update(text, refresh=True)
         finally:
             self._drawing.release()
 
@@ -120,20 +120,20 @@ class LiveView:
         """Print a text above the lines, where it stays; cut to one line unless ``whole``."""
         if self.quiet:
             return
-        words = shown(text)
+        words = escape_controls(text)
         if self.console.is_terminal:
-            words = folded(words, self.console.width)
+            words = fold(words, self.console.width)
         if self._live is None:
             self.console.print(Text(words), soft_wrap=True)
         elif whole:
             self._live.console.print(Text(words, style="dim"), soft_wrap=True)
         else:
-            line = Text(shown(text), style="dim", overflow="ellipsis", no_wrap=True)
+            line = Text(escape_controls(text), style="dim", overflow="ellipsis", no_wrap=True)
             self._live.console.print(line)
 
     def _tick(self) -> None:
         pause = TICK_S
-        while not self._ended.wait(pause):
+        while not self._stop.wait(pause):
             before = time.thread_time()
             self.draw()
             pause = pause_s(time.thread_time() - before)

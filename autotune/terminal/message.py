@@ -18,12 +18,12 @@ _COMMAND = re.compile(
 """A command line in a sentence: to the end of the clause. "autotune [CODE]" begins a message."""
 _OPTION = re.compile(r"(?<!\S)\(?--?[A-Za-z][\w-]*(?:[= ](?:'[^']*'|\"[^\"]*\"|[^\s,;.]+))?")
 """An option with its value."""
-_QUOTED = re.compile(r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`\n]*`")
+_QUOTE = re.compile(r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`\n]*`")
 _JOIN = "\0"
 """Stands for a blank at which a line is not broken."""
 
 
-def folded(text: str, width: int) -> str:
+def fold(text: str, width: int) -> str:
     """The text with its prose broken between words, so that its lines have ``width`` columns.
 
     Lines that begin with a blank are quoted output or commands, and stay. So does a part that is to
@@ -31,13 +31,13 @@ def folded(text: str, width: int) -> str:
     """
     room = min(width, WIDTH)
     return "\n".join(
-        line if line[:1] in " \t" or len(line) <= room else _folded(line, room)
+        line if line[:1] in " \t" or len(line) <= room else _fold_line(line, room)
         for line in text.split("\n")
     )
 
 
-def _folded(line: str, room: int) -> str:
-    for pattern in (_COMMAND, _OPTION, _QUOTED):
+def _fold_line(line: str, room: int) -> str:
+    for pattern in (_COMMAND, _OPTION, _QUOTE):
         line = pattern.sub(lambda part: part[0].replace(" ", _JOIN), line)
     rows = [""]
     for word in line.split(" "):

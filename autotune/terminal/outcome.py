@@ -17,7 +17,7 @@ from autotune.study.library_switch import switch_words
 from autotune.study.parts import DecidingStep, Rejections, ResultChecks
 from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
-from autotune.terminal.command_line import command_line, given, this_command
+from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import console, hanging, note_line, table
 from autotune.wording import (
@@ -95,8 +95,8 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
     if next_commands:
         out.print()
         print_follow_up(next_commands)
-    shown = command_line("show", result.study, *given(["--store"]))
-    out.print(f"study {result.study}:  {shown}", markup=False, soft_wrap=True)
+    show_command = command_line("show", result.study, *option_words(["--store"]))
+    out.print(f"study {result.study}:  {show_command}", markup=False, soft_wrap=True)
 
 
 def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool = False) -> None:
@@ -111,15 +111,15 @@ def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool =
     out.print()
     words = f"B against A: {names.within(figures.words)}" if libraries is None else figures.words
     out.print(words, style="bold", markup=False)
-    guarded = figures.guard
+    has_guard = figures.guard
     if figures.outcome != "failed":
-        said = verdict_words(figures.seen, figures.why, guarded)
-        if libraries is not None and said in ("better", "worse"):
-            said = f"B is {said}"
+        verdict = verdict_words(figures.seen, figures.why, has_guard)
+        if libraries is not None and verdict in ("better", "worse"):
+            verdict = f"B is {verdict}"
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
-        why = "" if said.startswith("no gain") else f" ({figures.why})"
-        out.print(f"{said}{why}", markup=False)
-    if not guarded:
+        why = "" if verdict.startswith("no gain") else f" ({figures.why})"
+        out.print(f"{verdict}{why}", markup=False)
+    if not has_guard:
         out.print(WHY_UNGUARDED, markup=False)
     title = {} if libraries is None else _titles(libraries)
     rows = [
@@ -230,7 +230,7 @@ def _sides(a: str, b: str, libraries: BothLibraries) -> dict[str, str]:
     from autotune.study.libraries import library_name
 
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
-    return {a: "A", Setting.parse(b).updated({MPI: second}).key: "B"}
+    return {a: "A", Setting.parse(b).with_values({MPI: second}).key: "B"}
 
 
 def _print_step(step: DecidingStep, command: bool) -> None:
@@ -241,16 +241,18 @@ def _print_step(step: DecidingStep, command: bool) -> None:
         out.print(f"  {this_command(step['options'])}", markup=False, soft_wrap=True)
 
 
-SHOWN = 3
+MOST_ROWS = 3
 """Number of settings whose rejections are printed; the JSON document has all."""
 
 
 def _print_rejections(rows: list[Rejections], names: ParameterNames) -> None:
     if not rows:
         return
-    shown = [f"{r['rejected']} of {r['runs']} of {names.name(r['setting'])}" for r in rows[:SHOWN]]
-    more = f"; {len(rows) - SHOWN} more in --json" if len(rows) > SHOWN else ""
-    console().print(f"rejected runs: {'; '.join(shown)}{more}", markup=False)
+    rates = [
+        f"{r['rejected']} of {r['runs']} of {names.name(r['setting'])}" for r in rows[:MOST_ROWS]
+    ]
+    more = f"; {len(rows) - MOST_ROWS} more in --json" if len(rows) > MOST_ROWS else ""
+    console().print(f"rejected runs: {'; '.join(rates)}{more}", markup=False)
 
 
 def _print_long(names: ParameterNames, result: Result) -> None:
@@ -260,7 +262,7 @@ def _print_long(names: ParameterNames, result: Result) -> None:
         console().print(f"{name}: {'see Setting below' if name == answer else whole}", markup=False)
 
 
-def _print_setting(result: Result, told: bool) -> None:
+def _print_setting(result: Result, has_commands: bool) -> None:
     """Print the recommended setting and its file; and how to start it, unless that is told."""
     out = console()
     out.print()
@@ -271,7 +273,7 @@ def _print_setting(result: Result, told: bool) -> None:
         out.print("Another MPI library:", style="bold")
         for words in switch_words(result.switch):
             out.print(hanging("  ", words))
-    if not told:
+    if not has_commands:
         out.print("Start it like this:", style="bold")
         # The line is not wrapped, because it is made to be copied.
         out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
@@ -280,13 +282,13 @@ def _print_setting(result: Result, told: bool) -> None:
         out.print(f"  {result.params_file}", markup=False, soft_wrap=True)
 
 
-def _row(finalist: Finalist, names: ParameterNames, guarded: bool) -> list[str]:
+def _row(finalist: Finalist, names: ParameterNames, has_guard: bool) -> list[str]:
     return [
         names.name(finalist.setting.key),
         percent(finalist.gain),
         interval_or_range(finalist.gain_ci, finalist.gain_range),
         str(finalist.blocks),
-        verdict_words(finalist.verdict, finalist.words, guarded),
+        verdict_words(finalist.verdict, finalist.words, has_guard),
     ]
 
 

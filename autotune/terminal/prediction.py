@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from autotune.prediction.composed import ComposedAnswer
 
 
-def _expected(named: NamedSetting) -> str:
-    if named.gain is None or named.interval is None:
+def _expected_gain(answer: NamedSetting) -> str:
+    if answer.gain is None or answer.interval is None:
         return "a start for a search: no gain is known here"
-    low, high = (percent(end) if end < 100 else "over +10000 %" for end in named.interval)
+    low, high = (percent(end) if end < 100 else "over +10000 %" for end in answer.interval)
     return (
-        f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to {high}); "
-        f"chance of being slower {_harm(named.harm)}; predicted, not proven"
+        f"expected gain {percent(answer.gain)} (95 % of similar programs: {low} to {high}); "
+        f"chance of being slower {_harm(answer.harm)}; predicted, not proven"
     )
 
 
@@ -29,55 +29,55 @@ def _harm(chance: float | None) -> str:
     return "not known" if chance is None else share(chance)
 
 
-def print_prediction(found: Prediction) -> None:
+def print_prediction(prediction: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
     out = console()
-    named, features = found.named, found.features
-    if found.composed is not None:
-        _print_composed(found.composed)
+    answer, features = prediction.named, prediction.features
+    if prediction.composed is not None:
+        _print_composition(prediction.composed)
     what = features.app or Path(features.argv[0]).name
-    if len(named.setting):
+    if len(answer.setting):
         out.print(f"Predicted for {what} on {features.ranks} ranks:", style="bold", markup=False)
-        lines = {name: f"  {name} = {value}" for name, value in named.setting.to_json().items()}
+        lines = {name: f"  {name} = {value}" for name, value in answer.setting.to_json().items()}
         width = max(map(len, lines.values()))
         for name, line in lines.items():
-            out.print(f"{line:{width}}{_why(named, name)}", markup=False)
-        out.print(_expected(named), markup=False)
+            out.print(f"{line:{width}}{_why(answer, name)}", markup=False)
+        out.print(_expected_gain(answer), markup=False)
     else:
         out.print(
             f"Predicted for {what} on {features.ranks} ranks: the default.",
             style="bold",
             markup=False,
         )
-        if named.unsure:
+        if answer.unsure:
             out.print(
-                f"best score: {short_setting(named.best.to_json())} (expected gain "
-                f"{percent(named.best_gain)}); not recommended, because {named.unsure}",
+                f"best score: {short_setting(answer.best.to_json())} (expected gain "
+                f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}",
                 markup=False,
             )
-    if found.composed is not None:
-        _print_notes(found)
+    if prediction.composed is not None:
+        _print_notes(prediction)
         return
     rows = [
         [n.cell, f"{n.distance:.2f}", short_setting(n.best.to_json()), percent(n.gain)]
-        for n in found.near
+        for n in prediction.near
     ]
     out.print(table("", ["nearest program", ">distance", "its best setting", ">gain"], rows))
-    if named.far:
+    if answer.far:
         out.print(
             note_line(
                 "model.far",
                 "this program is far from all known ones: distance "
-                f"{named.distance:.2f}, but the model was validated up to "
-                f"{found.model.predictor.reach:.2f}; its predictions there are guesses",
+                f"{answer.distance:.2f}, but the model was validated up to "
+                f"{prediction.model.predictor.reach:.2f}; its predictions there are guesses",
             ),
             markup=False,
         )
-    _print_notes(found)
+    _print_notes(prediction)
 
 
-def _print_notes(found: Prediction) -> None:
-    for note in found.strange:
+def _print_notes(prediction: Prediction) -> None:
+    for note in prediction.strange:
         console().print(note_line(note.code, note.words), markup=False)
 
 
@@ -90,7 +90,7 @@ _NAMES = {
 }
 
 
-def _print_composed(answer: ComposedAnswer) -> None:
+def _print_composition(answer: ComposedAnswer) -> None:
     """What dominates the program, and what any setting can gain at most."""
     out = console()
     parts = [
@@ -100,9 +100,9 @@ def _print_composed(answer: ComposedAnswer) -> None:
         for work, part in answer.parts[:3]
         if part >= 0.005
     ]
-    listed = ", ".join(parts) or "nothing of note"
+    dominants = ", ".join(parts) or "nothing of note"
     out.print(
-        f"{share(answer.responds)} of the run responds to settings: {listed}; the rest is "
+        f"{share(answer.responds)} of the run responds to settings: {dominants}; the rest is "
         "computing and waiting",
         markup=False,
     )
@@ -116,10 +116,10 @@ def _print_composed(answer: ComposedAnswer) -> None:
     out.print(f"any setting can gain at most {share(answer.most)}{worth}", markup=False)
 
 
-def _why(named: NamedSetting, name: str) -> str:
+def _why(answer: NamedSetting, name: str) -> str:
     """The expected effect of one parameter, "" if the model cannot say it."""
-    if name not in named.why:
+    if name not in answer.why:
         return ""
-    effect = named.why[name]
+    effect = answer.why[name]
     share = f"{100 * effect.touched:.0f} %"
     return f"  affects {share} of the run: {percent(math.expm1(effect.log))} time"

@@ -21,7 +21,7 @@ from autotune.study.events import (
     Waiting,
 )
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, WARMUP
-from autotune.terminal.live_view import LiveView, fitted
+from autotune.terminal.live_view import LiveView, fit_line
 from autotune.wording import Metric, count, percent, remaining, seconds
 
 LONG_S = 20.0
@@ -82,11 +82,11 @@ class Progress(LiveView):
         self.budget_s = budget_s
         self._clock = clock
         self._began = clock()
-        self._done = 0
-        self._measured = 0
+        self._ended_trials = 0
+        self._measured_trials = 0
         self._runs = 0
         self._all_runs = 0
-        self._planned: int | None = None
+        self._planned_runs: int | None = None
         self._phase = "starting"
         self._best: TrialEnded | None = None
         self._defaults: list[float] = []
@@ -103,7 +103,7 @@ class Progress(LiveView):
         if not isinstance(event, Note):
             self._waits = None
         if isinstance(event, PhaseStarted):
-            self._phase, self._planned, self._runs = event.words, event.runs, 0
+            self._phase, self._planned_runs, self._runs = event.words, event.runs, 0
             self.above(f"{event.words} ...")
         elif isinstance(event, Note):
             self.above(event.words, whole=True)
@@ -135,7 +135,7 @@ class Progress(LiveView):
             first = event.entry.kind == DEFAULT_PHASE and len(self._defaults) == 1
             if first and record.wall_s >= LONG_RUN_S:
                 self.above(f"the default takes {self._default()}; {self._cost()}")
-        whole = (self._planned or 0) * record.wall_s
+        whole = (self._planned_runs or 0) * record.wall_s
         if self._runs == 1 and whole >= LONG_S:
             one = seconds(record.wall_s)
             self.above(f"  a run takes {one}: about {remaining(whole)} at most")
@@ -152,16 +152,16 @@ class Progress(LiveView):
             self.above(event.words + more)
 
     def _trial(self, event: TrialEnded) -> None:
-        self._done = event.number + 1
-        self._measured += not event.reused
-        known = None if self._best is None else self._best.best
-        better = event.best is not None and (known is None or event.best < known)
+        self._ended_trials = event.number + 1
+        self._measured_trials += not event.reused
+        best_before = None if self._best is None else self._best.best
+        better = event.best is not None and (best_before is None or event.best < best_before)
         if event.best is not None:
             self._best = event
         now = self._clock()
         if self.active or now - self._line_at < PLAIN_S:
             return
-        if better or self._done % PLAIN_EVERY == 0:
+        if better or self._ended_trials % PLAIN_EVERY == 0:
             self._line_at = now
             what = self._result(event)
             self.above(f"{self._count()}  {what}  best {_gain(event.best)}{self._left()}")
@@ -177,16 +177,16 @@ class Progress(LiveView):
 
     def _count(self) -> str:
         of = f"/{self.trials}" if self.trials else ""
-        return f"trial {self._done}{of}"
+        return f"trial {self._ended_trials}{of}"
 
     def _left(self) -> str:
         """The remaining time of the search phase, at the pace so far."""
-        gone = self._clock() - self._began
+        elapsed_s = self._clock() - self._began
         ends = []
-        if self.trials and self._measured >= 3:
-            ends.append(gone / self._measured * (self.trials - self._done))
+        if self.trials and self._measured_trials >= 3:
+            ends.append(elapsed_s / self._measured_trials * (self.trials - self._ended_trials))
         if self.budget_s:
-            ends.append(self.budget_s - gone)
+            ends.append(self.budget_s - elapsed_s)
         left = min(ends, default=0.0)
         return f"  about {remaining(left)} left" if left >= 1 else ""
 
@@ -206,11 +206,11 @@ class Progress(LiveView):
         """The lines of the live view; the more important parts of a line come first."""
         searching = self._phase == "searching"
         where = self._count() if searching else ""
-        if not searching and self._planned:
-            where = f"run {self._runs} of at most {self._planned}"
+        if not searching and self._planned_runs:
+            where = f"run {self._runs} of at most {self._planned_runs}"
         left = self._left().strip() if searching else ""
-        made = count(self._all_runs, "run")
-        lines = [fitted("phase", [self._phase, where, left, f"{made} in all"], width)]
+        run_count = count(self._all_runs, "run")
+        lines = [fit_line("phase", [self._phase, where, left, f"{run_count} in all"], width)]
         best = self._best
         if best is not None:
             band = ""
@@ -219,10 +219,10 @@ class Progress(LiveView):
                 band = f"noise {_gain(high)} .. {_gain(low)}"
                 band = band if high < WIDE * low else "the noise is larger"
             name = "" if best.best_setting is None else best.best_setting.key
-            lines.append(fitted("best", [_gain(best.best), band, "not proven", name], width))
+            lines.append(fit_line("best", [_gain(best.best), band, "not proven", name], width))
         if self._defaults:
-            lines.append(fitted("default", [self._default(), self._cost()], width))
-        lines.append(fitted("now", self._now(), width))
+            lines.append(fit_line("default", [self._default(), self._cost()], width))
+        lines.append(fit_line("now", self._now(), width))
         return lines
 
     def _now(self) -> list[str]:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from autotune.files import write_text
 from autotune.notes import Note
-from autotune.terminal.message import folded
+from autotune.terminal.message import fold
 
 WIDTH = 80
 NARROW = 20
@@ -27,7 +27,7 @@ _ACTING = ("Cc", "Cf", "Cs")
 """Unicode categories that are escaped: control, format (direction), surrogates."""
 
 
-def shown(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with escapes in place of characters that a terminal acts on.  Text may come from a
     program's output, a database or somebody else's file."""
     if text.isascii() and text.isprintable():
@@ -41,21 +41,21 @@ class PlainConsole(Console):
     """A console with autotune's own styles, without control characters of the text."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(shown(text), **options)
+        return super().render_str(escape_controls(text), **options)
 
 
 class ErrorConsole(PlainConsole):
     """Standard error, on which messages are folded (:mod:`autotune.terminal.message`)."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(folded(text, self.width) if self.is_terminal else text, **options)
+        return super().render_str(fold(text, self.width) if self.is_terminal else text, **options)
 
 
 def width() -> int | None:
     """Columns of standard output: COLUMNS, else the terminal's own width (None), else 80."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isascii() and said.isdigit() and int(said) >= NARROW:
-        return int(said)
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns) >= NARROW:
+        return int(columns)
     return None if sys.stdout.isatty() else WIDTH
 
 
@@ -85,16 +85,16 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
     Columns are separated by two spaces, or by one if two would break words at this width.  If one
     space would break words, too, the first column is printed on lines of its own.
     """
-    made = _Table(columns, [list(row) for row in rows])
-    return Group(Text(title), made) if title else made
+    grid = _Table(columns, [list(row) for row in rows])
+    return Group(Text(title), grid) if title else grid
 
 
 class _Hanging:
     """Text after a head; no line ends in blanks."""
 
     def __init__(self, head: str, words: str) -> None:
-        self.head = shown(head)
-        self.words = Text(shown(words))
+        self.head = escape_controls(head)
+        self.words = Text(escape_controls(words))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = max(options.max_width - len(self.head), 1)
@@ -132,21 +132,21 @@ class _Table:
             )
         ]
         if gaps and sum(least) + gaps > options.max_width:
-            yield from self._stacked(options.max_width)
+            yield from self._stack(options.max_width)
         else:
-            yield self._drawn(narrow=sum(self._widths) + 2 * gaps > options.max_width)
+            yield self._draw(narrow=sum(self._widths) + 2 * gaps > options.max_width)
 
-    def _drawn(self, narrow: bool) -> Table:
-        drawn = Table(box=None, pad_edge=False, collapse_padding=narrow)
+    def _draw(self, narrow: bool) -> Table:
+        grid = Table(box=None, pad_edge=False, collapse_padding=narrow)
         for heading, right in zip(self.titles, self.right, strict=True):
             # Numbers are never broken; text is wrapped instead.
             justify: Literal["left", "right"] = "right" if right else "left"
-            drawn.add_column(heading, justify=justify, overflow="fold", no_wrap=right)
+            grid.add_column(heading, justify=justify, overflow="fold", no_wrap=right)
         for row in self.rows:
-            drawn.add_row(*(Text(shown(cell)) for cell in row))
-        return drawn
+            grid.add_row(*(Text(escape_controls(cell)) for cell in row))
+        return grid
 
-    def _stacked(self, room: int) -> RenderResult:
+    def _stack(self, room: int) -> RenderResult:
         """Each first cell above the rest of its row."""
         # The widest column gives way until the rest of a row fits; its words are folded then.
         widths = self._widths[1:]
@@ -154,26 +154,26 @@ class _Table:
         while 2 * len(widths) + sum(widths) > room and max(widths[at] for at in text) > 1:
             widths[max(text, key=widths.__getitem__)] -= 1
         for row, style in ((self.titles, "bold"), *((row, "") for row in self.rows)):
-            yield Text(shown(row[0]), style, overflow="fold")
+            yield Text(escape_controls(row[0]), style, overflow="fold")
             rest = Table(box=None, pad_edge=False, show_header=False, padding=(0, 0, 0, 2))
             for width, right in zip(widths, self.right[1:], strict=True):
                 rest.add_column(width=width, justify="right" if right else "left", overflow="fold")
-            rest.add_row(*(Text(shown(cell), style) for cell in row[1:]))
+            rest.add_row(*(Text(escape_controls(cell), style) for cell in row[1:]))
             yield Padding(rest, (0, 0, 0, 2), expand=False)
 
 
-_WRITTEN: set[str] = set()
+_DOCUMENT_TARGETS: set[str] = set()
 """Where this command has written documents."""
 
 
 def written_to(target: str) -> bool:
     """Whether this command has written a document there."""
-    return target in _WRITTEN
+    return target in _DOCUMENT_TARGETS
 
 
 def forget_documents() -> None:
     """Begin a command: nothing is written yet."""
-    _WRITTEN.clear()
+    _DOCUMENT_TARGETS.clear()
 
 
 def write_json(data: Any, target: str) -> None:
@@ -186,7 +186,7 @@ def write_json(data: Any, target: str) -> None:
         sys.stdout.write(text)
     else:
         write_text(Path(target), text)
-    _WRITTEN.add(target)
+    _DOCUMENT_TARGETS.add(target)
 
 
 def _plain(value: Any) -> Any:

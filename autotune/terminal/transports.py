@@ -8,11 +8,11 @@ from autotune.terminal.render import console, hanging
 from runner.mpi.base import PROTOCOLS, TRANSPORT, WINDOWS
 from runner.types import ReadBack
 
-Carried = dict[str, str]
+Carriers = dict[str, str]
 """``transport``, ``windows`` and the protocols of each call, in words, by their names."""
 
 
-def carried_by(read_back: Mapping[str, ReadBack]) -> Carried:
+def carried_by(read_back: Mapping[str, ReadBack]) -> Carriers:
     """What carried the messages of a run: the part of its read-back that is about no parameter."""
     return {
         name: back.effective
@@ -30,16 +30,16 @@ def _place(name: str) -> tuple[int, str]:
     return ((TRANSPORT, WINDOWS).index(name) if name in (TRANSPORT, WINDOWS) else 2, name)
 
 
-def print_carried(runs: Mapping[str, Carried]) -> None:
+def print_transports(runs: Mapping[str, Carriers]) -> None:
     """Print what carried the messages, by the names of settings; nothing if nothing was seen."""
     out = console()
     if not any(runs.values()):
         return
     out.print()
-    by_size = any(name.startswith(PROTOCOLS) for found in runs.values() for name in found)
+    by_size = any(name.startswith(PROTOCOLS) for carriers in runs.values() for name in carriers)
     out.print(f"what carried the messages{', and how, by their bytes' if by_size else ''}")
-    for setting, found in runs.items():
-        if found:
+    for setting, carriers in runs.items():
+        if carriers:
             out.print(hanging("  ", f"{setting}:"))
-        for name, words in found.items():
+        for name, words in carriers.items():
             out.print(hanging("    ", f"{name.removeprefix(PROTOCOLS)}: {words}"))

@@ -16,7 +16,7 @@ from autotune.study.result import Result
 from autotune.study.trial_store import history_of
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View
-from autotune.wording import spelled
+from autotune.wording import setting_lines
 
 MAX_CHOICES = 100
 """Number of the newest studies that can be chosen on the page itself."""
@@ -119,7 +119,7 @@ def _facts(study: StudyRecord) -> dict[str, str]:
         "space": f"{key.space_name} {key.space_hash[:8]}",
         "strategy": key.strategy,
         "seed": str(key.seed),
-        "inherited settings": spelled(key.inherited) or "none",
+        "inherited settings": setting_lines(key.inherited) or "none",
         "guard": "on" if key.has_guard else "off",
         "begun": study.created_at[:16].replace("T", " "),
     }

@@ -48,7 +48,7 @@ def dataset_page(site: Site, request: Request) -> View:
         ("kernel", card.machine.kernel),
         ("protocol", " ".join(card.protocol)),
         ("measure it again", card.regenerate),
-        ("guard", card.unguarded.words if card.unguarded else ""),
+        ("guard", card.guard_note.words if card.guard_note else ""),
     ]
     return View(
         "dataset.html",

@@ -159,7 +159,7 @@ def recordings(
 
 def _recorded_case(whole: Landscape, priors: tuple[Setting, ...], split: str) -> Case:
     null = whole.null or whole.best.ratio >= 1.0
-    flat = whole.levelled() if null else None
+    flat = whole.flatten() if null else None
     counts = [len(whole.draws(s)) for s in whole.settings]
 
     def land(seed: int) -> Land:

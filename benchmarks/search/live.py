@@ -89,7 +89,7 @@ def measure(
     target: Target, space: Space, settings: list[Setting], given: argparse.Namespace
 ) -> dict[Setting, list[float]]:
     """Seconds of each setting, one run per block; infinite if it failed."""
-    with target.measured(guard=not given.guard) as runner:
+    with target.locked_runner(guard=not given.guard) as runner:
         bench = Bench(runner)
 
         def seconds(setting: Setting, block: int = 0) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autotune.anova.proof import ClasswideProof
-from autotune.anova.pruning import Pruned
+from autotune.anova.pruning import PruningOutcome
 from autotune.anova.result import RESULTS, ProgramEvidence
 from autotune.anova.table import CellFacts
 from autotune.api.target import find_target
@@ -69,9 +69,19 @@ def test_why_there_is_no_interval_is_said(capsys: pytest.CaptureFixture[str]) ->
         ProgramEvidence(app="two", input=None, **given, **none, words="the budget was spent"),
     )
     proof = ClasswideProof(
-        False, DEFAULT, "", 0.02, None, None, None, rows, Pruned(DEFAULT), "", cut_short=True
+        False,
+        DEFAULT,
+        "",
+        0.02,
+        None,
+        None,
+        None,
+        rows,
+        PruningOutcome(DEFAULT),
+        "",
+        cut_short=True,
     )
-    print_proof(proof, guarded=True)
+    print_proof(proof, has_guard=True)
     said = capsys.readouterr().out
     assert "+3.0 %" in said
     (line,) = [line for line in said.splitlines() if line.startswith("two: ")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.anova.importance import ParameterEvidence, study_evidence
-from autotune.prediction.exposure import acting, unused
+from autotune.prediction.exposure import acting, unused_parameters
 from autotune.space import Setting
 from autotune.store import Store
 from runner.types import ReadBack, RunRecord
@@ -153,10 +153,10 @@ def test_a_barrier_is_unused_where_there_was_none() -> None:
     values |= dict.fromkeys(("coll_share", "sync_share", "one_to_n_share"), 0.0)
     values |= dict.fromkeys(("n_to_one_share", "n_to_n_share"), 0.0)
     values |= {f"{name}_{what}": 0.0 for name in COLLECTIVES for what in ("calls", "bytes")}
-    assert unused(names, [values]) == names[:2]
+    assert unused_parameters(names, [values]) == names[:2]
     # What acts on less than 0.5 % is neither proposed nor counted, by one rule.
     rare = values | {"sync_share": 0.004}
-    assert unused(names, [rare]) == names[:2]
+    assert unused_parameters(names, [rare]) == names[:2]
     assert acting(Setting({names[0]: 1, names[2]: 512}), rare) == Setting({names[2]: 512})
     with_barrier = values | {"sync_share": 0.3}
-    assert unused(names, [values, with_barrier]) == names[1:2]
+    assert unused_parameters(names, [values, with_barrier]) == names[1:2]

@@ -14,13 +14,13 @@ from autotune.anova.factors import (
     Factor,
     FactorOptions,
     Model,
+    chosen_setting,
     corrected_ps,
     judge_factors,
-    recommended,
 )
 from autotune.anova.interactions import interactions
 from autotune.anova.mixed import fit, variance_shares
-from autotune.anova.oneway import respond, winsorised
+from autotune.anova.oneway import respond, winsorise
 from autotune.anova.stability import stability, unstable
 from autotune.anova.synthetic import (
     Effect,
@@ -57,7 +57,7 @@ def judged(model: Model) -> list[Factor]:
 @pytest.mark.parametrize("model", ["mixed", "rank"])
 def test_the_true_levels_are_found_and_nothing_else(model: Model) -> None:
     factors = judged(model)
-    assert recommended(factors) == Setting({"p1": 0, "p3": 2})
+    assert chosen_setting(factors) == Setting({"p1": 0, "p3": 2})
     assert {f.name for f in factors if f.significant} == {"p1", "p3"}
 
 
@@ -163,9 +163,9 @@ def test_corrections_are_those_of_statsmodels(method: Correction) -> None:
 
 
 def test_failed_settings_count_as_the_slowest() -> None:
-    logs = winsorised(np.array([-np.inf, 0.0, 1.0, -2.0]), 0.0)
+    logs = winsorise(np.array([-np.inf, 0.0, 1.0, -2.0]), 0.0)
     assert logs.tolist() == [-2.0, 0.0, 1.0, -2.0]
-    assert winsorised(np.array([-np.inf]), 0.0).tolist() == [0.0]
+    assert winsorise(np.array([-np.inf]), 0.0).tolist() == [0.0]
 
 
 @pytest.mark.parametrize("options", [THESIS, FactorOptions(), FactorOptions(model="rank")])

@@ -172,7 +172,7 @@ def test_a_program_that_fails_now_and_then_is_no_pass(capsys: pytest.CaptureFixt
     assert "brittle" in found.why
     assert "(failed)" in found.why
     assert not found.proven
-    print_proof(found, guarded=True)
+    print_proof(found, has_guard=True)
     said = " ".join(capsys.readouterr().out.split())
     (row,) = [row for row in found.evidence if row.app == "brittle"]
     assert f" brittle: {row.words}" in said

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.datasets import narrowed
+from autotune.datasets import narrow_space
 from autotune.space import load_space
 from runner.programs.apps.cannon.matrices import (
     Layout,
@@ -119,7 +119,7 @@ def test_every_setting_of_its_space_is_a_layout() -> None:
             name: [level for level in space[name].levels if level != space[name].default]
             for name in ("variant", "workers", "side", "split")
         }
-        for setting in narrowed(space, levels, "layouts").enumerate():
+        for setting in narrow_space(space, levels, "layouts").enumerate():
             assert space.violations(setting) == []
             if setting.get("variant") == "mate":
                 workers = int(setting.get("workers", 1))

@@ -59,8 +59,8 @@ def test_the_favourite_is_named_where_a_strategy_has_one() -> None:
 def test_without_a_favourite_the_best_run_is_named() -> None:
     land = replace(landscape("wide", 3), draw=lambda s, rng: (1.01 if len(s) == 1 else 0.9, "ok"))
     one, two, *_ = [Setting({p.name: p.levels[0]}) for p in land.space]
-    strategy = _Quiet(land.space, [one, two, two.updated(one)], None)
-    both = two.updated(one)
+    strategy = _Quiet(land.space, [one, two, two.with_values(one)], None)
+    both = two.with_values(one)
     assert named_settings(land, strategy, 0, (1, 2, 3, 5)) == [DEFAULT, DEFAULT, both, both]
 
 

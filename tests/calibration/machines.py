@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from autotune.calibration.points import COLLECTIVES, MESSAGES, Point, points_of
 from autotune.calibration.response import Calibration, Level, Response, ResponseTable
-from autotune.calibration.rounds import CalibrationRounds, Found, Wanted
+from autotune.calibration.rounds import CalibrationRounds, Launches, Ratios
 from autotune.space import Parameter, Setting, Space
 from autotune.space.expression import parse_expression
 
@@ -54,7 +54,7 @@ def calibrated(
     noise: float = 0.0,
     fails: Callable[[Setting], bool] = lambda setting: False,
     of: Truth = truth,
-) -> tuple[CalibrationRounds, list[Wanted]]:
+) -> tuple[CalibrationRounds, list[Launches]]:
     """Run all rounds against the truth; also returns the launches of each round."""
     rng = random.Random(7)
     rounds = CalibrationRounds(SPACE, levels, algorithms)
@@ -63,7 +63,7 @@ def calibrated(
     jobs = next(running, None)
     while jobs is not None:
         asked.append(jobs)
-        found: Found = {
+        found: Ratios = {
             setting: {}
             if fails(setting)
             else {p: math.exp(of(setting, p) + rng.gauss(0, noise)) for p in points}

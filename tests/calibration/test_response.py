@@ -20,8 +20,8 @@ from autotune.calibration.response import (
     Response,
     ResponseTable,
     hours_between,
-    merged,
-    pooled,
+    merge_calibrations,
+    pool_logs,
 )
 from autotune.errors import UsageError
 from autotune.space import Setting
@@ -69,7 +69,7 @@ def test_small_responses_are_drawn_towards_nothing() -> None:
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=5), st.floats(0, 0.3))
 def test_a_pooled_response_lies_among_its_runs(logs: list[float], scatter: float) -> None:
-    found = pooled(logs, scatter, scatter / 2)
+    found = pool_logs(logs, scatter, scatter / 2)
     assert min(logs) - 1e-12 <= found.log <= max(logs) + 1e-12
     assert found.sd >= scatter / 2
     assert found.runs == len(logs)
@@ -77,9 +77,9 @@ def test_a_pooled_response_lies_among_its_runs(logs: list[float], scatter: float
 
 def test_a_machine_that_changes_its_state_is_not_averaged_away() -> None:
     """Noise shrinks with the number of runs; a state that one run in eight meets does not."""
-    quiet = pooled([-0.3, -0.31, -0.29] * 4, 0.01, 0.005)
+    quiet = pool_logs([-0.3, -0.31, -0.29] * 4, 0.01, 0.005)
     assert quiet.sd < 0.01
-    changing = pooled([-0.3] * 7 + [1.5], 0.01, 0.005)
+    changing = pool_logs([-0.3] * 7 + [1.5], 0.01, 0.005)
     assert changing.log == pytest.approx(-0.075)
     assert changing.sd > 0.6
 
@@ -135,8 +135,8 @@ FAST = Setting({"btl_sm_eager_limit": 65536})
 def test_calibrations_of_several_times_count_together() -> None:
     first, second = at("2026-11-25T09:00:00", -1.0), at("2026-11-25T11:00:00", 0.4, runs=3)
     assert hours_between([first, second]) == 2.0
-    assert merged([first]) is first
-    both = merged([first, second])
+    assert merge_calibrations([first]) is first
+    both = merge_calibrations([first, second])
     assert both.date == second.date
     found = both.tables[0].responses[FAST][Point("pingpong", 4096)]
     assert found.log == pytest.approx(-0.3)
@@ -147,7 +147,9 @@ def test_calibrations_of_several_times_count_together() -> None:
     elsewhere = dataclasses.replace(
         other, tables=(dataclasses.replace(other.tables[0], responses={}),)
     )
-    alone = merged([first, elsewhere]).tables[0].responses[FAST][Point("pingpong", 4096)]
+    alone = (
+        merge_calibrations([first, elsewhere]).tables[0].responses[FAST][Point("pingpong", 4096)]
+    )
     assert alone.runs == 1
     with pytest.raises(ValueError):
-        merged([])
+        merge_calibrations([])

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from autotune.calibration.candidates import level_settings, packed
+from autotune.calibration.candidates import level_settings, pack_launches
 from autotune.calibration.points import MESSAGES, SIZES, Point
 from autotune.calibration.rounds import (
     FIRST_MESSAGES,
@@ -45,7 +45,7 @@ def test_levels_stand_with_what_makes_them_act() -> None:
 
 
 def test_algorithms_of_different_collectives_share_a_launch() -> None:
-    packs = packed(ALGORITHMS, SPACE)
+    packs = pack_launches(ALGORITHMS, SPACE)
     assert len(packs) == 3
     assert sorted(len(pack) for pack in packs) == [1, 2, 2]
     assert {s for pack in packs for s in pack.values()} == {
@@ -55,7 +55,7 @@ def test_algorithms_of_different_collectives_share_a_launch() -> None:
 
 def test_settings_that_disagree_are_not_packed() -> None:
     left, right = Setting({PML: "ob1", BCAST: 1}), Setting({PML: "ucx", REDUCE: 1})
-    assert len(packed({"bcast": [left], "reduce": [right]}, SPACE)) == 2
+    assert len(pack_launches({"bcast": [left], "reduce": [right]}, SPACE)) == 2
 
 
 def test_the_rounds_find_the_truth() -> None:

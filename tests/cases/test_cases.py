@@ -45,7 +45,7 @@ def test_a_launch_line(row: dict[str, Any]) -> None:
     assert line.program == tuple(shlex.split(row["program"]))
     assert line.options == tuple(shlex.split(row["options"]))
     assert line.placement == row["placement"]
-    assert list(line.dropped) == row.get("dropped", [])
+    assert list(line.left_out) == row.get("dropped", [])
 
 
 @pytest.mark.parametrize("row", rows("line"))

@@ -13,7 +13,7 @@ import pytest
 
 from autotune.space import Setting
 from autotune.study.result import NOTHING_LEFT, Result, Status
-from autotune.terminal.command_line import given, on_this_target, own_name, remember_command
+from autotune.terminal.command_line import on_this_target, option_words, own_name, remember_command
 from autotune.terminal.follow_up import follow_up
 from tests.cli.conftest import Cli, Outcome
 
@@ -78,7 +78,7 @@ def obey(cli: Cli, command: str) -> Outcome:
 
 
 def test_options_of_the_target_are_handed_on(command: None) -> None:
-    assert given() == ["--metric=time (.*)", "-n", "2", "--clean-env"]
+    assert option_words() == ["--metric=time (.*)", "-n", "2", "--clean-env"]
     line = "autotune noise '--metric=time (.*)' -n 2 --clean-env -- ./p -n"
     assert on_this_target("noise") == line
 

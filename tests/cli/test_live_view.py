@@ -23,7 +23,7 @@ from autotune.study.events import (
     TrialEnded,
     Waiting,
 )
-from autotune.terminal.live_view import CPU_SHARE, TICK_S, fitted, pause_s
+from autotune.terminal.live_view import CPU_SHARE, TICK_S, fit_line, pause_s
 from autotune.terminal.progress import Progress
 from autotune.wording import HEADLINES
 from tests.cli.conftest import Cli
@@ -48,10 +48,10 @@ with Progress(60, None) as watch:
     watch(PhaseStarted("search", "searching", 60))
     for _ in range(1000):
         watch(RunStarted(Setting({"a": 1}), "search"))
-    while active and watch.drawn < 3 and time.monotonic() < began + 30:
+    while active and watch.draw_count < 3 and time.monotonic() < began + 30:
         time.sleep(0.05)
 most = (time.monotonic() - began) / REFRESH_S + 1
-print(active, watch.drawn, watch.drawn <= most, threading.active_count())
+print(active, watch.draw_count, watch.draw_count <= most, threading.active_count())
 """
 
 
@@ -123,7 +123,7 @@ def test_lines_fit_and_begin_with_what_matters(width: int, snapshot: SnapshotAss
     assert lines[1:3] == snapshot
     if width >= 60:
         assert "trial 12/60" in lines[0]
-    assert fitted("a", ["x" * 90], 20).endswith("\N{HORIZONTAL ELLIPSIS}")
+    assert fit_line("a", ["x" * 90], 20).endswith("\N{HORIZONTAL ELLIPSIS}")
 
 
 def test_plain_lines_are_rate_limited(

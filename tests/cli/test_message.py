@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.terminal.message import WIDTH, folded
+from autotune.terminal.message import WIDTH, fold
 from autotune.terminal.render import ErrorConsole
 
 LONG = "/scratch/projects/a_rather_long_name_of_a_project/and_its_user/with/a_folder/of_runs"
@@ -32,7 +32,7 @@ PROSE = "The words around it are prose, which is longer than one line of a termi
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_what_is_to_be_copied_is_whole(whole: str, width: int) -> None:
     text = f"{PROSE}: {whole}.\n{PROSE}; {PROSE}\n  {whole} {whole}"
-    lines = folded(text, width).split("\n")
+    lines = fold(text, width).split("\n")
     assert any(whole in line for line in lines)
     assert lines[-1] == f"  {whole} {whole}"
     assert " ".join("\n".join(lines).split()) == " ".join(text.split())
@@ -42,7 +42,7 @@ def test_what_is_to_be_copied_is_whole(whole: str, width: int) -> None:
 
 @pytest.mark.parametrize("head", ["", "autotune [area.fault]: "])
 def test_prose_has_at_most_80_columns(head: str) -> None:
-    lines = folded(f"{head}{PROSE} {PROSE} {PROSE}", 300).split("\n")
+    lines = fold(f"{head}{PROSE} {PROSE} {PROSE}", 300).split("\n")
     assert len(lines) > 1
     assert max(map(len, lines)) <= WIDTH
 
@@ -89,6 +89,6 @@ def test_an_error_of_the_command(options: tuple[str, str], tmp_path: Path) -> No
 
 def test_a_shell_reads_the_line_as_it_was() -> None:
     text = f"{PROSE}; type this: {WHOLE[1]}"
-    lines = folded(text, WIDTH).split("\n")
+    lines = fold(text, WIDTH).split("\n")
     command = next(line for line in lines if "autotune" in line)
     assert shlex.split(command[command.index("autotune") :]) == shlex.split(WHOLE[1])

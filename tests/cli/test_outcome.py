@@ -16,7 +16,7 @@ from autotune.study.result import Finalist, Result
 from autotune.terminal.command_line import remember_command
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
-from autotune.terminal.transports import carried_by, print_carried
+from autotune.terminal.transports import carried_by, print_transports
 from autotune.wording import Metric, beginning
 from runner.types import ReadBack
 from tests.cli.conftest import Cli
@@ -171,9 +171,9 @@ def test_what_carried_the_messages_is_printed_in_order(
         "windows": ReadBack("in force", "", "rdma"),
         "transport": ReadBack("in force", "", "ucx: sysv/memory"),
     }
-    print_carried({"pml=ucx": carried_by(back), "default": {}})
+    print_transports({"pml=ucx": carried_by(back), "default": {}})
     assert capsys.readouterr().out == snapshot
-    print_carried({"default": {}})
+    print_transports({"default": {}})
     assert capsys.readouterr().out == ""
 
 

@@ -133,12 +133,16 @@ def test_measures_continues_and_exports(
     assert result["cells"][0]["unguarded"] == 2
     assert main(["dataset", "describe", "tiny"]) == 0
     said = " ".join(capfd.readouterr().out.split())
-    note = load("tiny").card.unguarded
+    note = load("tiny").card.guard_note
     assert note is not None
     assert f"note [{note.code}]: {' '.join(note.words.split())}" in said
     assert "pp (2 of 2 blocks)" in note.words
     planned = load_plan(str(plan))
-    assert load("tiny").card.protocol == protocol(planned, unguarded=True) != protocol(planned)
+    assert (
+        load("tiny").card.protocol
+        == protocol(planned, has_unguarded_blocks=True)
+        != protocol(planned)
+    )
     assert main(["anova", "--from", "tiny", "--response", "log", "--json", "-"]) == 0
     notes = json.loads(capfd.readouterr().out)["notes"]
     assert any(note["code"] == "guard.off" for note in notes)

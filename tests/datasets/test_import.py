@@ -281,7 +281,7 @@ def test_what_a_kill_leaves_is_no_dataset(theirs: Dataset) -> None:
         "from autotune.datasets import exchange\n"
         "def killed(part, folder, name):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "exchange._checked = killed\n"
+        "exchange._check_copy = killed\n"
         f"exchange.import_folder(Path({str(theirs.folder)!r}))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], check=False)
@@ -323,7 +323,7 @@ def test_interrupted_it_leaves_nothing(theirs: Dataset, monkeypatch: pytest.Monk
     def interrupted(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("autotune.datasets.exchange._checked", interrupted)
+    monkeypatch.setattr("autotune.datasets.exchange._check_copy", interrupted)
     with pytest.raises(KeyboardInterrupt):
         import_folder(theirs.folder)
     assert not list(Path("datasets").iterdir())

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.datasets import Dataset, narrowed
+from autotune.datasets import Dataset, narrow_space
 from autotune.datasets.plan import (
     LARGEST_GRID,
     ExplorationPlan,
     PlanCell,
-    continued,
+    extend_cell,
     load_plan,
     of_block,
     prepare_dataset,
@@ -114,24 +114,24 @@ def test_wrong_plans_are_refused(tmp_path: Path, change: dict[str, object], word
     path = tmp_path / "p.toml"
     path.write_text(to_toml({"kind": "grid", "name": "p", "cells": [CELL], **change}))
     with pytest.raises(UsageError, match=words):
-        load_plan(str(path)).chosen(["a b"] if "a b" in words else [])
+        load_plan(str(path)).select_cells(["a b"] if "a b" in words else [])
 
 
 def test_cells_that_are_not_there_are_told() -> None:
     with refused(UsageError, "dataset.cell_unknown"):
-        plan().chosen(["d"])
+        plan().select_cells(["d"])
 
 
 def test_levels_are_checked(open_mpi: Library) -> None:
     space = load_space("openmpi", library=open_mpi, facts={"ranks": 2, "cores": 2, "nodes": 1})
     with refused(UsageError, "parameter.unknown"):
-        narrowed(space, {"btl_sm_eager_limi": ["8k"]}, "plan p, cell c")
+        narrow_space(space, {"btl_sm_eager_limi": ["8k"]}, "plan p, cell c")
     with refused(UsageError, "levels.invalid"):
-        narrowed(space, {"coll_tuned_bcast_algorithm": ["chainn"]}, "plan p, cell c")
+        narrow_space(space, {"coll_tuned_bcast_algorithm": ["chainn"]}, "plan p, cell c")
 
 
 def test_a_narrowed_space_keeps_rules_about_what_was_left_out() -> None:
-    narrow = narrowed(SPACE, {"low": [1, 2]}, "x")
+    narrow = narrow_space(SPACE, {"low": [1, 2]}, "x")
     assert narrow.names == ("low",)
     # "flag" is left out and off by default: "low" can do nothing.
     assert list(narrow.enumerate()) == [narrow.canonical({})]
@@ -149,11 +149,11 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
     def resolve(cell: PlanCell) -> Target:
         return Target(load_app(cell.app), None, cell.ranks, load_cluster("local"), open_mpi, 2)
 
-    whole = prepare_dataset(known, known.chosen([]), resolve)
-    part = prepare_dataset(known, known.chosen(["e"]), resolve)
+    whole = prepare_dataset(known, known.select_cells([]), resolve)
+    part = prepare_dataset(known, known.select_cells(["e"]), resolve)
     assert [p.plan.key for p in part] == ["e"]
     assert part[0].settings == whole[0].settings == whole[1].settings
-    full = prepare_dataset(known.model_copy(update={"keep": 1.0}), known.chosen([]), resolve)
+    full = prepare_dataset(known.model_copy(update={"keep": 1.0}), known.select_cells([]), resolve)
     assert sum(map(len, whole[0].settings)) < 0.6 * sum(map(len, full[0].settings))
 
 
@@ -183,7 +183,7 @@ def test_shipped_plans_can_be_prepared(name: str, least: int, open_mpi: Library)
         return Target(load_app(cell.app), cell.input, cell.ranks, cluster, open_mpi, cores=2)
 
     known = load_plan(name)
-    prepared = prepare_dataset(known, known.chosen([]), resolve)
+    prepared = prepare_dataset(known, known.select_cells([]), resolve)
     for p in prepared:
         assert least <= len(p.settings) <= LARGEST_GRID
         assert len(set(p.settings)) == len(p.settings)
@@ -219,7 +219,7 @@ def test_more_runs_are_more_blocks_behind_those_that_are_there(
     begun: int, asked: int, chunks: int, blocks: int
 ) -> None:
     known, now = (cell_of(1.0).cell({}).model_copy(update={"blocks": n}) for n in (begun, asked))
-    assert continued(known, now, chunks).blocks == blocks
+    assert extend_cell(known, now, chunks).blocks == blocks
 
 
 def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
@@ -230,4 +230,4 @@ def test_grids_that_are_too_large_are_refused(open_mpi: Library) -> None:
         return Target(load_app("micro"), None, 2, load_cluster("local"), open_mpi, cores=2)
 
     with refused(UsageError, "plan.too_large"):
-        prepare_dataset(plan(), plan().chosen([]), resolve)
+        prepare_dataset(plan(), plan().select_cells([]), resolve)

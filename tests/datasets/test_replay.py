@@ -86,12 +86,12 @@ def test_null_cells_are_null_nearly_always(tmp_path: Path) -> None:
 
 def test_levelled_nothing_is_faster_and_cliffs_stay(grid: Dataset) -> None:
     whole = Landscape(grid, "null")
-    flat = whole.levelled()
+    flat = whole.flatten()
     pool = flat.draws(DEFAULT)
     assert len(pool) > 0.8 * sum(len(whole.draws(s)) for s in whole.settings)
     level = [s for s in flat.settings if flat.draws(s) == pool]
     assert len(level) > 0.8 * len(flat.settings)
-    cliffs = Landscape(grid, "planted").levelled()
+    cliffs = Landscape(grid, "planted").flatten()
     slow = Setting({"eager": 1024})
     assert cliffs.median(slow) > 1.5
     assert all(d.state == "failed" for d in cliffs.draws(Setting({"flag": 1, "high": 2})))

@@ -30,7 +30,7 @@ from autotune.datasets.card import read_card
 from autotune.datasets.plan import ExplorationPlan
 from autotune.errors import AutotuneError
 from autotune.prediction.model_file import model_from_text
-from autotune.prediction.scorer import described
+from autotune.prediction.scorer import model_values
 from autotune.publish.formats.mca_conf import UserConf
 from autotune.publish.formats.scripts import Sh
 from autotune.publish.header import read_header
@@ -133,7 +133,7 @@ def _file(read: Callable[[Path], object], name: str = "document") -> Callable[[s
 
 def _model(text: str) -> object:
     model = model_from_text(text, "x")
-    return model.predictor.name(described(traced(500.0)), SETTINGS)
+    return model.predictor.name(model_values(traced(500.0)), SETTINGS)
 
 
 def _header(text: str) -> object:

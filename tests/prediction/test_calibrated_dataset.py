@@ -13,8 +13,8 @@ from autotune.datasets.exchange import check_dataset
 from autotune.errors import UsageError
 from autotune.prediction import TrainingSet, evaluate, training_set
 from autotune.prediction.composition import Composition
-from autotune.prediction.evaluation import COMPOSED, kept_for
-from autotune.prediction.program_effects import ProgramEffects
+from autotune.prediction.evaluation import kept_for
+from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
 from autotune.space import DEFAULT
 from tests.calibration.machines import SPACE, calibration
 from tests.cli.conftest import Cli
@@ -67,15 +67,15 @@ def test_effects_of_programs_are_learned_from_it(data: TrainingSet) -> None:
 
 
 def test_the_composed_method_is_evaluated(data: TrainingSet) -> None:
-    found = evaluate(data, "program", (COMPOSED, "knn-thesis"))
+    found = evaluate(data, "program", (COMPOSITION, "knn-thesis"))
     rows = {one.method: one for one in found.rows}
-    composed = rows[COMPOSED]
+    composed = rows[COMPOSITION]
     assert composed.slower == composed.false == 0
     assert composed.share is not None
     assert composed.share > 0.8
-    held, of = composed.covered
+    held, of = composed.interval_hits
     assert held == of >= 8
-    assert rows["default"].covered == (0, 0)
+    assert rows["default"].interval_hits == (0, 0)
     told = composed.document.to_json()
     assert told["intervals_hold"] == {"programs": held, "of": of}
     assert 0 <= told["slower_as_stated"] < 0.5

@@ -191,7 +191,7 @@ def test_what_is_wrong_is_said_once(
 def test_without_a_model_it_says_how_to_get_one(
     cli: Cli, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.prediction.model_file.SHIPPED", "none.json")
+    monkeypatch.setattr("autotune.prediction.model_file.SHIPPED_FILE", "none.json")
     outcome = cli("predict", recorded.features)
     assert outcome.code == 2
     assert "[model.missing]" in outcome.err

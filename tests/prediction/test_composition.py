@@ -84,12 +84,12 @@ def test_a_collective_answers_as_it_was_calibrated() -> None:
 def test_two_levels_do_not_gain_more_than_the_best_that_was_measured() -> None:
     found = composed(program(row("send", 4096, 40000, 0.3, nonblocking=True)), LIMIT, GET)
     alone = min(found.log(LIMIT).log, found.log(GET).log)
-    assert found.log(LIMIT.updated(GET)).log == pytest.approx(alone)
+    assert found.log(LIMIT.with_values(GET)).log == pytest.approx(alone)
 
 
 def test_only_allowed_settings_are_proposed() -> None:
     found = composed(program(row("send", 4096, 40000, 0.3, nonblocking=True)), LIMIT, GET, CHAIN)
-    joint = LIMIT.updated(GET)
+    joint = LIMIT.with_values(GET)
     assert set(proposals(found, [LIMIT, GET, CHAIN])) == {LIMIT, GET, joint}  # No broadcasts.
     assert proposals(found, [LIMIT, GET], lambda setting: EAGER not in setting) == [GET]
 
@@ -116,7 +116,7 @@ def test_a_latency_gain_is_not_carried_to_long_messages() -> None:
 
 def test_parameters_of_other_operations_do_nothing() -> None:
     found = composed(program(row("bcast", 65536, 20000, 0.3)), CHAIN, LIMIT)
-    assert found.log(CHAIN.updated(LIMIT)).log == pytest.approx(found.log(CHAIN).log)
+    assert found.log(CHAIN.with_values(LIMIT)).log == pytest.approx(found.log(CHAIN).log)
 
 
 def test_what_was_not_measured_is_not_touched() -> None:
@@ -126,7 +126,7 @@ def test_what_was_not_measured_is_not_touched() -> None:
         Point("bcast", 8): Response(0, 0.01, 9),
     }
     base = table([CHAIN])
-    partly = ResponseTable(2, 1, 2, base.default, {CHAIN: points, GET.updated(LIMIT): points})
+    partly = ResponseTable(2, 1, 2, base.default, {CHAIN: points, GET.with_values(LIMIT): points})
     features = program(row("bcast", 65536, 20000, 0.3))
     found = Composition.of(features, calibration(partly))
     assert found is not None
@@ -157,7 +157,7 @@ def test_features_without_a_profile_are_not_composed() -> None:
 @given(st.floats(0, 20000), st.floats(0.001, 0.9), st.sampled_from((8, 4096, 65536, 1048576)))
 def test_a_composed_time_is_never_negative(calls: float, seconds: float, size: int) -> None:
     found = composed(program(row("bcast", size, calls, seconds)), CHAIN, LIMIT)
-    for setting in (DEFAULT, CHAIN, LIMIT, CHAIN.updated(LIMIT)):
+    for setting in (DEFAULT, CHAIN, LIMIT, CHAIN.with_values(LIMIT)):
         seen = found.log(setting)
         assert math.isfinite(seen.log)
         assert seen.sd >= 0
@@ -326,7 +326,7 @@ def test_effects_come_back_from_their_file() -> None:
     effects = ProgramEffects.fit([yielding("p", 0.8), recorded("q", 0.9)])
     told = effects.to_json()
     assert effects_from_json(json.loads(json.dumps(told))) == effects
-    assert ProgramEffects.shipped().of(LOUD).dof > 0
+    assert ProgramEffects.from_package().of(LOUD).dof > 0
     [first] = told["situations"]
     for key, wrong in (("slope", "1"), ("waiting", 2), ("residuals", {}), ("crowded", None)):
         damaged = {k: v for k, v in first.items() if wrong is not None or k != key}
@@ -403,7 +403,7 @@ def test_a_limit_acts_on_the_messages_that_stay_between_nodes() -> None:
     found = of_testbed(features, LIMIT)
     assert found.moved is not None
     assert found.moved.after == 0.5
-    both, mapped = found.log(IN_TURN.updated(LIMIT)), found.log(IN_TURN)
+    both, mapped = found.log(IN_TURN.with_values(LIMIT)), found.log(IN_TURN)
     alone = found.log(LIMIT)
     change = [math.expm1(one.log) for one in (both, mapped, alone)]
     assert change[0] == pytest.approx(change[1] + change[2] / 2)
@@ -413,9 +413,9 @@ def test_what_another_parameter_does_to_moved_messages_is_not_covered() -> None:
     found = of_testbed(across(AFTER_NEXT, 0.5), LIMIT)
     assert found.log(IN_TURN).uncovered == 0.0
     # Only what is left of their time counts: little of what was between nodes, all of the others.
-    assert 0.0 < found.log(IN_TURN.updated(LIMIT)).uncovered < 0.01
+    assert 0.0 < found.log(IN_TURN.with_values(LIMIT)).uncovered < 0.01
     back = of_testbed(across(NEXT, 0.5), LIMIT)
-    assert back.log(IN_TURN.updated(LIMIT)).uncovered > 0.1
+    assert back.log(IN_TURN.with_values(LIMIT)).uncovered > 0.1
 
 
 def test_nodes_with_other_numbers_of_ranks_are_not_judged() -> None:

@@ -19,7 +19,7 @@ from autotune.prediction import (
     warm_start_settings,
 )
 from autotune.prediction.exposure import Exposure, ExposureModel
-from autotune.prediction.scorer import NODES, described
+from autotune.prediction.scorer import NODES, model_values
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from runner.trace import FEATURES, Features
 from tests.prediction.family import traced
@@ -91,11 +91,11 @@ FAMILY = TrainingSet(CELLS, defaults=DEFAULTS)
 
 
 def test_what_a_program_never_does_cannot_be_touched() -> None:
-    quiet = Exposure(described(program(0.5, 2**17)))
+    quiet = Exposure(model_values(program(0.5, 2**17)))
     assert quiet.to(BCAST) == (0.0, 0.0)
     assert quiet.to("coll_han_priority") == (0.0, 0.0)
     assert quiet.to("pml_ob1_send_pipeline_depth") == (0.5, 0.0)
-    loud = Exposure(described(program(0.2, 2**17, 0.3)))
+    loud = Exposure(model_values(program(0.2, 2**17, 0.3)))
     assert loud.to(BCAST) == pytest.approx((0.0, 0.3))
     assert loud.to("coll_tuned_allreduce_algorithm") == (0.0, 0.0)
     assert loud.to("map_by") == pytest.approx((0.2, 0.3))
@@ -105,13 +105,13 @@ def test_what_a_program_never_does_cannot_be_touched() -> None:
 
 def test_the_network_matters_between_nodes_only() -> None:
     for nodes, touched in ((1, 0.0), (2, 0.5)):
-        exposure = Exposure(described(program(0.5, 2**17, nodes=nodes)))
+        exposure = Exposure(model_values(program(0.5, 2**17, nodes=nodes)))
         assert exposure.to(TCP)[0] == touched
         assert exposure.crossing(TCP, 65536, 524288) == touched
 
 
 def test_a_limit_moves_messages_between_its_old_and_its_new_value() -> None:
-    exposure = Exposure(described(program(0.5, 2**17)))
+    exposure = Exposure(model_values(program(0.5, 2**17)))
     assert exposure.crossing(TCP, 65536, 524288) == 0.5
     assert exposure.crossing(TCP, 524288, 65536) == 0.5
     assert exposure.crossing(TCP, 65536, 65536) == 0.0
@@ -147,23 +147,23 @@ def test_each_program_is_judged_by_what_the_others_show_of_its_messages() -> Non
 
 def test_short_messages_and_no_broadcast_keep_the_default() -> None:
     predictor = train("exposure", CELLS, DEFAULTS).predictor
-    assert predictor.name(described(program(0.5, 2**10)), SETTINGS).setting == DEFAULT
-    named = predictor.name(described(program(0.5, 2**17)), SETTINGS)
+    assert predictor.name(model_values(program(0.5, 2**10)), SETTINGS).setting == DEFAULT
+    named = predictor.name(model_values(program(0.5, 2**17)), SETTINGS)
     assert named.setting.get(TCP) in (262144, 524288)
-    named = predictor.name(described(program(0.01, 2**10, 0.45)), SETTINGS)
+    named = predictor.name(model_values(program(0.01, 2**10, 0.45)), SETTINGS)
     assert named.setting == Setting({BCAST: 6})
 
 
 def test_the_default_scores_zero_and_what_nobody_ran_is_doubted() -> None:
     options = {"ridge": 0.3, "caution": 0.4}
     model = ExposureModel.fit(CELLS, options, DEFAULTS)
-    values = described(program(0.5, 2**17))
+    values = model_values(program(0.5, 2**17))
     strange = Setting({TCP: 524288, "btl_tcp_links": 4})
     scores = model.scores(values, [DEFAULT, Setting({TCP: 524288}), strange])
     assert scores[0] == 0.0
     assert scores[1] < scores[2]
     # On one node the network is not used: nothing is known, nothing expected.
-    here = described(program(0.5, 2**17, nodes=1))
+    here = model_values(program(0.5, 2**17, nodes=1))
     assert model.scores(here, [Setting({TCP: 524288})])[0] == 0.0
     assert len(model.scores(values, [])) == 0
 
@@ -178,13 +178,15 @@ def test_a_search_begins_with_a_level_too_that_nobody_ran() -> None:
 
 def test_it_says_what_it_expects_of_each_parameter() -> None:
     predictor = train("exposure", CELLS, DEFAULTS).predictor
-    named = predictor.name(described(program(0.4, 2**17, 0.1)), SETTINGS)
+    named = predictor.name(model_values(program(0.4, 2**17, 0.1)), SETTINGS)
     assert named.setting == Setting({TCP: 524288, BCAST: 6})
     assert named.why[TCP].touched == pytest.approx(0.5)
     assert named.why[BCAST].touched == pytest.approx(0.1)
     assert -0.4 < named.why[TCP].log < -0.1 < named.why[BCAST].log < 0
     assert (
-        train("knn", CELLS, DEFAULTS).predictor.name(described(program(0.4, 2**17)), SETTINGS).why
+        train("knn", CELLS, DEFAULTS)
+        .predictor.name(model_values(program(0.4, 2**17)), SETTINGS)
+        .why
         == {}
     )
 

@@ -23,7 +23,7 @@ from autotune.prediction import (
     train,
     warm_start_settings,
 )
-from autotune.prediction.scorer import described
+from autotune.prediction.scorer import model_values
 from autotune.prediction.warm_start import usable
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from tests.prediction.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
@@ -59,7 +59,7 @@ def test_a_loaded_model_says_what_the_saved_one_said(kind: str, tmp_path: Path) 
     path.write_text(text_of(kind))
     loaded, fresh = load_model(path), made(kind)
     for size in (130.0, 2500.0, 15000.0):
-        values = described(traced(size))
+        values = model_values(traced(size))
         assert loaded.predictor.name(values, SETTINGS) == fresh.predictor.name(values, SETTINGS)
     assert loaded.settings == fresh.settings
     assert loaded.about == fresh.about
@@ -109,7 +109,7 @@ def test_a_damaged_model_is_refused_or_still_a_model(kind: str, data: st.DataObj
         told = str(problem)
     else:
         told = "m.json autotune train"
-        assert model.predictor.name(described(traced(500.0)), SETTINGS).setting in SETTINGS
+        assert model.predictor.name(model_values(traced(500.0)), SETTINGS).setting in SETTINGS
     assert told.startswith("m.json")
     assert "autotune train" in told
 

@@ -20,7 +20,7 @@ from autotune.prediction import (
 )
 from autotune.prediction.evaluation import judge_random, score_prediction
 from autotune.prediction.predictor import SURE, Checks, Predictor, find_kind
-from autotune.prediction.scorer import described
+from autotune.prediction.scorer import model_values
 from autotune.prediction.training import by_program, cross_validate
 from autotune.prediction.values import ValueCode
 from autotune.space import DEFAULT, Setting
@@ -39,7 +39,7 @@ def learned(kind: str, every: int = 1, null: bool = False) -> Predictor:
 @pytest.mark.parametrize("kind", ["knn", "knn-thesis"])
 @pytest.mark.parametrize("size", [150.0, 1800.0, 14000.0])
 def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: float) -> None:
-    named = learned(kind).name(described(traced(size)), SETTINGS)
+    named = learned(kind).name(model_values(traced(size)), SETTINGS)
     assert named.setting.get(LIMIT) == min(e for e in EAGER if e >= size)
     assert named.setting.get("bind_to") != "core"
 
@@ -48,12 +48,12 @@ def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: 
 def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
     predictor = learned("mlp", 2)
     for size in (150.0, 14000.0):
-        named = predictor.name(described(traced(size)), SETTINGS)
+        named = predictor.name(model_values(traced(size)), SETTINGS)
         assert truth(size, named.setting) < 0.8
 
 
 def test_the_interval_holds_the_true_gain() -> None:
-    named = learned("knn").name(described(traced(150.0)), SETTINGS)
+    named = learned("knn").name(model_values(traced(150.0)), SETTINGS)
     assert named.interval is not None
     assert named.gain is not None
     low, high = named.interval
@@ -64,14 +64,14 @@ def test_the_interval_holds_the_true_gain() -> None:
 def test_one_neighbour_on_its_own_row_gives_its_own_setting() -> None:
     model = find_kind("knn").fit(FAMILY.examples, {"k": 1, "features": "thesis"}, {})
     for e in FAMILY.examples:
-        scores = model.scores(described(e.features), e.settings)
+        scores = model.scores(model_values(e.features), e.settings)
         assert int(scores.argmin()) == int(e.logs.argmin())
 
 
 def test_three_identical_neighbours_give_their_setting() -> None:
     twins = [example(f"a{i}", 150.0) for i in range(3)] + [example("b", 20000.0)]
     model = find_kind("knn-thesis").fit(twins, {"k": 3}, {})
-    scores = model.scores(described(traced(150.0)), SETTINGS)
+    scores = model.scores(model_values(traced(150.0)), SETTINGS)
     assert SETTINGS[int(scores.argmin())] == twins[0].settings[int(twins[0].logs.argmin())]
 
 
@@ -85,12 +85,12 @@ def test_the_thesis_network_has_its_shape() -> None:
 def test_where_nothing_helps_the_default_is_named(kind: str) -> None:
     predictor = learned(kind, 4, null=True)
     for e in NULL.examples[::4]:
-        assert predictor.name(described(e.features), SETTINGS).setting == DEFAULT
+        assert predictor.name(model_values(e.features), SETTINGS).setting == DEFAULT
 
 
 @pytest.mark.parametrize("kind", CHOICES)
 def test_a_program_unlike_all_others_gets_the_default_and_is_called_far(kind: str) -> None:
-    named = learned(kind, 3).name(described(traced(1e9, ranks=4000)), SETTINGS)
+    named = learned(kind, 3).name(model_values(traced(1e9, ranks=4000)), SETTINGS)
     assert named.far
     assert named.setting == DEFAULT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.prediction import evaluate, find_model, training_set
-from autotune.prediction.program_effects import COMPOSED, ProgramEffects
+from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
 from runner.machine import describe_machine
 from tests.cli.conftest import Cli
 
@@ -35,7 +35,7 @@ def test_effects_of_programs_are_those_of_the_calibrated_recordings() -> None:
     """
     learned = training_set(LEARNED)
     assert {e.split for e in learned.examples} == {"design"}
-    shipped, found = ProgramEffects.shipped(), ProgramEffects.fit(learned.examples)
+    shipped, found = ProgramEffects.from_package(), ProgramEffects.fit(learned.examples)
     assert shipped.about["data"] == learned.hash
     assert set(shipped.situations) == set(found.situations)
     for situation, one in shipped.situations.items():
@@ -52,12 +52,12 @@ def test_the_cells_for_reporting_are_not_learned_from() -> None:
     data = training_set(CALIBRATED)
     held = [e for e in data.examples if e.split == "report"]
     assert len(held) == 61
-    found = evaluate(data, "report", (COMPOSED,))
+    found = evaluate(data, "report", (COMPOSITION,))
     assert (found.cells, found.null_cells) == (61, 40)
     rows = {one.method: one for one in found.rows}
-    assert rows[COMPOSED].slower <= 1
-    assert rows[COMPOSED].false <= 1
-    assert rows[COMPOSED].performance >= rows["default"].performance
+    assert rows[COMPOSITION].slower <= 1
+    assert rows[COMPOSITION].false <= 1
+    assert rows[COMPOSITION].performance >= rows["default"].performance
 
 
 @pytest.mark.mpi

@@ -154,7 +154,7 @@ def test_published_out_of_the_default_in_force_and_undone(
 
     target = find_target(TargetRequest(app="micro", input="pingpong-8", ranks=2, mpi=impi.bin))
     expected = {f"{made}:{SITE}": "2"} if SITE in lines else {}
-    assert target.inherited(adapter(target.library)) == expected
+    assert target.inherited_settings(adapter(target.library)) == expected
     with Runner(adapter(impi), guard=False) as runner:
         record = runner.run(target.spec(None))
     assert record.valid, record.reason

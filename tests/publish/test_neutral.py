@@ -53,7 +53,7 @@ def test_a_published_file_is_out_of_force(conf: Path, open_mpi: Library) -> None
     given = target(open_mpi, said.append)
     (note,) = [note for note in said if note.code == "published.not_in_force"]
     assert note.data["files"] == [str(conf)]
-    key = given.inherited(adapter(given.library))
+    key = given.inherited_settings(adapter(given.library))
     assert key == {f"{conf}:{SITE}": "65536"}
     seen = shown(given)
     assert SITE in seen
@@ -67,7 +67,9 @@ def test_the_key_is_the_one_before_it_was_published(conf: Path, open_mpi: Librar
     assert main(["unpublish", str(conf)]) == 0
     before = target(open_mpi)
     assert before.surroundings == Surroundings() != after.surroundings
-    assert before.inherited(adapter(before.library)) == after.inherited(adapter(after.library))
+    assert before.inherited_settings(adapter(before.library)) == after.inherited_settings(
+        adapter(after.library)
+    )
     line = after.mpirun_line(adapter(after.library), None, DEFAULT)
     assert line == before.mpirun_line(adapter(before.library), None, DEFAULT)
     assert "HOME" not in line
@@ -85,10 +87,10 @@ def test_variables_of_a_published_script_are_taken_out(
     monkeypatch.setenv(f"OMPI_MCA_{SITE}", "65536")
     given = target(open_mpi)
     assert f"OMPI_MCA_{PUBLISHED}" not in os.environ
-    assert given.inherited(adapter(given.library)) == {f"OMPI_MCA_{SITE}": "65536"}
+    assert given.inherited_settings(adapter(given.library)) == {f"OMPI_MCA_{SITE}": "65536"}
     # Another value of the same variable is somebody's own.
     monkeypatch.setenv(f"OMPI_MCA_{PUBLISHED}", "16384")
-    assert f"OMPI_MCA_{PUBLISHED}" in target(open_mpi).inherited(adapter(given.library))
+    assert f"OMPI_MCA_{PUBLISHED}" in target(open_mpi).inherited_settings(adapter(given.library))
 
 
 def test_without_published_files_nothing_is_done(home: Path, work: Path, open_mpi: Library) -> None:

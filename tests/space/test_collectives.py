@@ -53,7 +53,7 @@ def test_parameters_of_components_not_in_force_are_left_out(
 def test_two_components_are_not_raised_at_once(space: Space) -> None:
     both = Setting.parse("coll_sm_priority=40,coll_adapt_priority=40")
     assert all(space.is_valid(Setting({name: value})) for name, value in both.items())
-    assert any("coll_adapt_priority" in rule.expr.names for rule in space.broken(both))
+    assert any("coll_adapt_priority" in rule.expr.names for rule in space.broken_rules(both))
     assert not space.is_valid(both)
 
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from autotune.space import ExpressionError, Value, parse_expression
-from autotune.space.expression import renamed
+from autotune.space.expression import rename_names
 from tests.refusals import refused
 
 NUMBERS = {"a": 0, "b": 3, "c": 7, "d": -2}
@@ -196,11 +196,11 @@ def test_as_large_as_allowed_is_evaluated() -> None:
     assert parse_expression("-" * 300 + "1 == 1").truth(Known({})) is True
     assert parse_expression("not " * 301 + "0").truth(Known({})) is True
     long = parse_expression("-" * 300 + "a")
-    assert renamed(long, {"a": "b"}).names == {"b"}
+    assert rename_names(long, {"a": "b"}).names == {"b"}
 
 
 def test_names_and_renaming() -> None:
     expr = parse_expression("a + set(b) > c or d in (1, e)")
     assert expr.names == {"a", "b", "c", "d", "e"}
-    other = renamed(expr, {"a": "x", "b": "y"})
+    other = rename_names(expr, {"a": "x", "b": "y"})
     assert other == parse_expression("x + set(y) > c or d in (1, e)")

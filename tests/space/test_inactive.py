@@ -81,7 +81,7 @@ def test_a_default_that_a_run_showed_decides_conditions() -> None:
     assert idle.strip(Setting({"pml": "ob1"})) == DEFAULT
     under = Setting({"pml": "ucx", "UCX_RNDV_THRESH": 4096})
     assert idle.strip(under) == under
-    assert idle.strip(under.updated({EAGER: 1024})) == under
+    assert idle.strip(under.with_values({EAGER: 1024})) == under
     other = InactiveParameters(space)
     other.learn_default("pml", "ucx")
     assert other.strip(under) == alone

@@ -73,7 +73,7 @@ class TestUnion:
 
     def test_levels_are_those_of_the_library(self, three: LibraryChoice) -> None:
         (words,) = three.violations({"map_by": "socket"})
-        [rule] = three.broken({"map_by": "socket"})
+        [rule] = three.broken_rules({"map_by": "socket"})
         assert str(rule) in words
         assert rule.expr.names == {"map_by", "mpi"}
         assert three.is_valid({"map_by": "socket", "mpi": "openmpi-4.1.8"})
@@ -108,7 +108,9 @@ class TestUnion:
         )
         wrong = {"a": 2, "b": 1}
         assert space.is_valid(wrong)
-        assert [str(broken.expr) for broken in space.broken({**wrong, **OTHER})] == [str(rule.expr)]
+        assert [str(broken.expr) for broken in space.broken_rules({**wrong, **OTHER})] == [
+            str(rule.expr)
+        ]
         [words] = space.violations({**wrong, **OTHER})
         assert str(rule) in words
 
@@ -126,8 +128,8 @@ class TestSettings:
         found = list(CHOICE.enumerate())
         assert found[0] == DEFAULT
         assert len(found) == len(set(found)) == 36
-        assert CHOICE.listed(36) == found
-        assert CHOICE.listed(35) is None
+        assert CHOICE.all_settings(36) == found
+        assert CHOICE.all_settings(35) is None
         for setting in found:
             assert CHOICE.is_valid(setting)
             assert CHOICE.canonical(setting) == setting

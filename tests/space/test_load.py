@@ -117,7 +117,7 @@ def test_enumerated_values_are_the_librarys_own(tmp_path: Path) -> None:
     ring = Setting.parse("coll_tuned_allgather_algorithm=ring")
     assert space.canonical(ring).key == "coll_tuned_allgather_algorithm=4"
     assert not space.is_valid(ring)
-    assert space.is_valid(ring.updated({"btl_vader_single_copy_mechanism": "none"}))
+    assert space.is_valid(ring.with_values({"btl_vader_single_copy_mechanism": "none"}))
     newer = load(tmp_path, ENUM, NEW)["coll_tuned_allgather_algorithm"]
     assert newer.levels == (2, 3, 4, 5, 7)
 

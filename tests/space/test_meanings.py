@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.space import Parameter, Setting, Space
-from autotune.space.meanings import FAMILIES, MEANINGS, translated
+from autotune.space.meanings import FAMILIES, MEANINGS, translate
 
 TARGETS = Space(
     "mpich",
@@ -21,7 +21,7 @@ TARGETS = Space(
 
 
 def here(text: str, source: str = "openmpi") -> tuple[str, tuple[str, ...]]:
-    found = translated(Setting.parse(text), source, TARGETS, "mpich")
+    found = translate(Setting.parse(text), source, TARGETS, "mpich")
     return found.setting.key, found.left_out
 
 

@@ -120,7 +120,7 @@ def test_it_is_a_mapping_that_cannot_change() -> None:
     setting = Setting({"b": "x", "a": 1})
     assert list(setting) == ["a", "b"]
     assert dict(setting) == {"a": 1, "b": "x"}
-    assert setting.updated({"a": 2}).key == "a=2,b=x"
+    assert setting.with_values({"a": 2}).key == "a=2,b=x"
     assert setting.without("b", "c").key == "a=1"
     assert setting.key == "a=1,b=x"
     assert len({setting, Setting({"a": True, "b": "x"}), DEFAULT}) == 2

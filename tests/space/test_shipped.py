@@ -115,8 +115,8 @@ def test_yield_is_what_the_version_makes_of_it() -> None:
 
 def test_tuned_algorithms_count_only_where_han_is_not_before_them() -> None:
     setting = Setting.parse("coll_tuned_bcast_algorithm=chain")
-    off = setting.updated({"coll_han_priority": 0})
-    on = setting.updated({"coll_han_priority": 35})
+    off = setting.with_values({"coll_han_priority": 0})
+    on = setting.with_values({"coll_han_priority": 35})
     new, old = (load_space("openmpi", library, dict(CLUSTER)) for library in (NEW, OLD))
     assert not new.canonical(setting)
     assert len(new.canonical(off)) == 2

@@ -213,7 +213,7 @@ def test_the_size_of_the_space_chooses_the_surrogate() -> None:
 
 
 def worth_of(one: AssistedPopulation, codes: Codes) -> float:
-    return float(one._fitted().improvement(np.array([codes]))[0])
+    return float(one._fit_surrogate().improvement(np.array([codes]))[0])
 
 
 def test_inner_generations_find_children_that_are_more_worth_a_run() -> None:

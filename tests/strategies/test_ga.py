@@ -30,7 +30,7 @@ def thesis(**options: OptionValue) -> dict[str, OptionValue]:
 def grow(population: Population, ratio: Callable[[Codes], float], runs: int = 1000) -> list[Codes]:
     """Run what the population asks for; the codes in the order in which they were run."""
     ran: list[Codes] = []
-    while not population.finished and len(ran) < runs:
+    while not population.is_finished and len(ran) < runs:
         codes = population.ask((), len(ran))
         if codes is None:
             break
@@ -74,7 +74,7 @@ def test_the_patience_ends_the_search(patience: int) -> None:
     population = Population(Codec(LAND.space), genetic_options(thesis(patience=patience)), 1)
     initial = tuple(population.members)
     improved, best, started = 0, math.inf, 0
-    while not population.finished:
+    while not population.is_finished:
         codes = population.ask((), 0)
         assert codes is not None
         value = noise(codes)

@@ -156,7 +156,7 @@ def test_the_default_is_no_progress_and_no_end_of_it(rules: str) -> None:
     one.tell(DEFAULT_CODES, 1.0)
     assert DEFAULT_CODES not in one.members
     ran = 0
-    while not one.finished and ran < 120:
+    while not one.is_finished and ran < 120:
         codes = one.ask((), ran)
         assert codes is not None
         one.tell(codes, improving(one))
@@ -169,14 +169,14 @@ def test_the_best_of_the_population_decides_when_it_ends() -> None:
     one = population(2, patience=10)
     best, unimproved = math.inf, 0
     first = list(one.members)
-    while not one.finished:
+    while not one.is_finished:
         step(one)
         now = min(one._ratios[m] for m in one.members if m in one._ratios)
         assert now == min(one._ratios.values())  # Parents stay: the best is never lost.
         begun = all(m in one._ratios for m in first)
         unimproved = 0 if now < best or not begun else unimproved + 1
         best = now
-        assert one.finished == (unimproved >= 10)
+        assert one.is_finished == (unimproved >= 10)
 
 
 def studied(preset: str | None, breed: int) -> SimulatedEvaluator:

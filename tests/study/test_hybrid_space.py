@@ -87,8 +87,10 @@ def test_variables_without_threads_or_without_cores_of_their_own_are_left_out() 
     assert space_of(target(4)).canonical({"OMP_WAIT_POLICY": "active"}) == DEFAULT
     crowded = space_of(target(2, ranks=4))
     two = Setting.parse("threads=2")
-    assert crowded.canonical(two.updated({"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})) == two
-    assert len(crowded.canonical(two.updated({"OMP_WAIT_POLICY": "active"}))) == 2
+    assert (
+        crowded.canonical(two.with_values({"OMP_PROC_BIND": "close", "OMP_PLACES": "cores"})) == two
+    )
+    assert len(crowded.canonical(two.with_values({"OMP_WAIT_POLICY": "active"}))) == 2
     assert not crowded.is_valid(Setting.parse("threads=4"))
     assert "OMP_PROC_BIND" not in space_of(target(4, MPICH))
 
@@ -105,7 +107,7 @@ def test_mistakes_are_told() -> None:
     assert Layout.of(8, {"threads": "2", "workers": "2"}).cores_each == 4
     space, idle = space_of(target(8)), Setting.parse("processes=4,threads=2")
     assert len(space.violations(idle)) == 1
-    [rule] = space.broken(idle)
+    [rule] = space.broken_rules(idle)
     assert str(rule.expr) == str(parse_expression("processes * threads < ranks"))
 
 

@@ -88,7 +88,7 @@ def test_the_acting_part_keeps_what_its_conditions_need() -> None:
     idle = InactiveParameters(space)
     whole = Setting({"pml": "ucx", "scheme": "am", "eager": 4})
     tried = [
-        *(whole.updated({"eager": e}) for e in (1, 2, 4)),
+        *(whole.with_values({"eager": e}) for e in (1, 2, 4)),
         *(Setting({"pml": "ucx", "scheme": "get", "eager": e}) for e in (1, 2, 4)),
         *(Setting({"pml": "ucx", "eager": e}) for e in (1, 2, 4)),
     ]

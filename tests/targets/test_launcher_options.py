@@ -139,17 +139,17 @@ def test_all_options_of_srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "dropped"),
+    ("words", "left_out"),
     [
         ("srun -vvv -n2 --nice ./a", ["-v"]),
         ("srun --nice=5 -K0 -I60 -n2 ./a", ["--nice 5", "-K 0", "-I 60"]),
         ("srun --exclusive=user --immediate -n 2 ./a", ["--exclusive user", "--immediate"]),
     ],
 )
-def test_a_value_that_may_be_left_out(words: str, dropped: list[str]) -> None:
+def test_a_value_that_may_be_left_out(words: str, left_out: list[str]) -> None:
     line = parse_launcher_line(tuple(words.split()))
     assert (line.ranks, line.program) == (2, ("./a",))
-    assert list(line.dropped)[: len(dropped)] == dropped
+    assert list(line.left_out)[: len(left_out)] == left_out
 
 
 @pytest.mark.parametrize("values", [[], ["1"], ["1", "2"]])

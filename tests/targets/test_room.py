@@ -49,7 +49,7 @@ def command(line: str, mpi: str) -> list[str]:
 def test_ranks_on_named_hosts_are_compared_with_their_slots(mpi: str, hosts: str) -> None:
     line = f"mpirun -np {MANY} {hosts} --map-by node true"
     found = target(line, mpi)
-    assert not found.oversubscribed
+    assert not found.is_oversubscribed
     assert (found.facts["cores"], found.facts["nodes"]) == (8, 2)
     words = command(line, mpi)
     assert not {"--oversubscribe", "mpi_yield_when_idle"} & set(words)
@@ -64,7 +64,7 @@ def test_what_the_line_says_of_oversubscription_is_kept(mpi: str) -> None:
     words = command(f"mpirun -np {MANY} --hostfile hosts --map-by core:OVERSUBSCRIBE true", mpi)
     assert words[words.index("--map-by") + 1] == "core:oversubscribe"  # data
     more = target(f"mpirun -np {MANY + 1} --hostfile hosts --oversubscribe true", mpi)
-    assert more.oversubscribed
+    assert more.is_oversubscribed
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_what_is_not_known_is_refused(line: str, code: str) -> None:
 
 
 def test_one_rank_for_each_host_is_known() -> None:
-    assert not target("mpirun -np 2 --hostfile bare true").oversubscribed
+    assert not target("mpirun -np 2 --hostfile bare true").is_oversubscribed
 
 
 def test_hosts_of_hydra(place: Path) -> None:
     (place / "h").write_text("node001:4\nnode002:4\n")
-    assert not target(f"mpirun -n {MANY} -f h true", "mpich").oversubscribed
-    assert not target(f"mpirun -n {MANY} -hosts a,b -ppn 4 true", "mpich").oversubscribed
-    assert target(f"mpirun -n {MANY + 1} -f h true", "mpich").oversubscribed
+    assert not target(f"mpirun -n {MANY} -f h true", "mpich").is_oversubscribed
+    assert not target(f"mpirun -n {MANY} -hosts a,b -ppn 4 true", "mpich").is_oversubscribed
+    assert target(f"mpirun -n {MANY + 1} -f h true", "mpich").is_oversubscribed
     with pytest.raises(UsageError) as caught:
         target(f"mpirun -n {MANY} -hosts a,b true", "mpich")
     assert caught.value.code == "hosts.slots_unknown"
@@ -101,7 +101,7 @@ def test_hosts_of_hydra(place: Path) -> None:
 def test_names_of_this_machine_are_this_machine() -> None:
     cores = target("mpirun -np 1 true").cores
     here = target(f"mpirun -np {cores + 1} -H localhost:99 true")
-    assert here.oversubscribed
+    assert here.is_oversubscribed
     assert here.cores == cores
 
 
@@ -113,14 +113,14 @@ def test_a_job_of_several_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == "hosts.slots_unknown"
     monkeypatch.setenv("SLURM_TASKS_PER_NODE", "4(x2)")
     found = target(f"mpirun -np {MANY} true")
-    assert (found.oversubscribed, found.cores, found.facts["nodes"]) == (False, 8, 2)
+    assert (found.is_oversubscribed, found.cores, found.facts["nodes"]) == (False, 8, 2)
 
 
 def test_a_defined_cluster_stays(place: Path) -> None:
     definition = place / "two.toml"
     definition.write_text('name = "two"\nnodes = 2\ncores_per_node = 4\n')
     found = target(f"mpirun -np {MANY} --hostfile bare true", cluster=str(definition))
-    assert (found.oversubscribed, found.cores, found.facts["nodes"]) == (False, 8, 2)
+    assert (found.is_oversubscribed, found.cores, found.facts["nodes"]) == (False, 8, 2)
 
 
 def test_another_hostfile_is_another_study(place: Path) -> None:

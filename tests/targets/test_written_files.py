@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autotune.targets import written_files
-from autotune.targets.written_files import WrittenFiles, look, written
+from autotune.targets.written_files import WrittenFiles, compare_looks, look
 
 
 def difference(
@@ -22,7 +22,7 @@ def difference(
         path.write_text(text)
     for name in remove:
         (cwd / name).unlink()
-    return written(str(cwd), before, look(str(cwd), words))
+    return compare_looks(str(cwd), before, look(str(cwd), words))
 
 
 def test_created_and_changed_files_are_told_apart(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_own_files_compiled_code_and_hidden_folders_do_not_count(tmp_path: Path)
         for name in ("__pycache__/a.pyc", "b.pyc", ".git/index"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).touch()
-        assert not written(str(tmp_path), before, look(str(tmp_path)))
+        assert not compare_looks(str(tmp_path), before, look(str(tmp_path)))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
@@ -87,4 +87,4 @@ def test_a_look_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("word", ["x" * 300, f"{'x' * 300}/y", "a\n" * 400, f"--text={'z' * 999}"])
 def test_a_text_that_cannot_be_a_path_names_no_file(tmp_path: Path, word: str) -> None:
     before = look(str(tmp_path), [word])
-    assert not written(str(tmp_path), before, look(str(tmp_path), [word]))
+    assert not compare_looks(str(tmp_path), before, look(str(tmp_path), [word]))

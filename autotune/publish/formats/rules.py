@@ -13,7 +13,7 @@ from autotune.collective_rules import (
     Rule,
     canary_rules,
     check_rules,
-    grouped,
+    group_rules,
     rules_of,
     rules_text,
 )
@@ -105,7 +105,7 @@ class RulesV3(RulesV1):
                 }
                 for size, rules in sets.items()
             ]
-            for name, sets in grouped(content.rules).items()
+            for name, sets in group_rules(content.rules).items()
         }
         data = {"rule_file_version": 3, "module": "tuned", "collectives": collectives}
         return json.dumps(data, indent=1) + "\n"

@@ -39,7 +39,7 @@ class Operators:
         self._optional = codec.optional
         self._lowest = codec.optional.astype(np.intp)
         self._up, self._down = _neighbours(codec)
-        self._ordered = np.array([bool(axis) for axis in codec.axis])
+        self._has_order = np.array([bool(axis) for axis in codec.axis])
 
     def deal(self, count: int, lengths: tuple[int, int], rng: np.random.Generator) -> list[Codes]:
         """Random individuals with a length drawn from the range, both ends included.
@@ -107,25 +107,25 @@ class Operators:
         single &= self._optional
         common = ((first > 0) & (second > 0) & self._optional).sum(axis=1)
         lengths = np.sort([((p > 0) & self._optional).sum(axis=1) for p in (first, second)], axis=0)
-        wanted = rng.integers(lengths[0], lengths[1] + 1) - common
+        gene_counts = rng.integers(lengths[0], lengths[1] + 1) - common
         order = np.where(single, rng.random(shape), 2.0).argsort(axis=1).argsort(axis=1)
-        inherited = np.where(order < wanted[:, None], np.maximum(first, second), 0)
-        return np.asarray(np.where(single, inherited, children), dtype=np.intp)
+        genes = np.where(order < gene_counts[:, None], np.maximum(first, second), 0)
+        return np.asarray(np.where(single, genes, children), dtype=np.intp)
 
     def mutate(self, children: Matrix, rates: Rates, rng: np.random.Generator) -> Matrix:
         """Change, remove and insert genes of the children that are chosen for mutation."""
         shape = children.shape
-        chosen = rng.random((shape[0], 1)) < rates.individual
+        mutants = rng.random((shape[0], 1)) < rates.individual
         present = (children > 0) | ~self._optional
-        changed = present & (rng.random(shape) < rates.gene)
-        stepped = changed & self._ordered & (rng.random(shape) < rates.step)
+        changes = present & (rng.random(shape) < rates.gene)
+        steps = changes & self._has_order & (rng.random(shape) < rates.step)
         absent = np.maximum((~present).sum(axis=1, keepdims=True), 1)
-        inserted = ~present & (rng.random(shape) < rates.insert / absent)
-        dropped = present & self._optional & (rng.random(shape) < rates.drop)
-        result = np.where(changed | inserted, self._levels(shape, rng), children)
-        result = np.where(stepped, self._neighbour(children, rng), result)
-        result = np.where(dropped, 0, result)
-        return np.asarray(np.where(chosen, result, children), dtype=np.intp)
+        inserts = ~present & (rng.random(shape) < rates.insert / absent)
+        drops = present & self._optional & (rng.random(shape) < rates.drop)
+        result = np.where(changes | inserts, self._levels(shape, rng), children)
+        result = np.where(steps, self._neighbour(children, rng), result)
+        result = np.where(drops, 0, result)
+        return np.asarray(np.where(mutants, result, children), dtype=np.intp)
 
     def _individual(self, hand: list[int], rng: np.random.Generator) -> Codes:
         codes = self._levels((1, len(self._sizes)), rng)[0]
@@ -137,8 +137,8 @@ class Operators:
     def _levels(self, shape: tuple[int, ...], rng: np.random.Generator) -> Matrix:
         """Codes drawn uniformly from the levels, without unset."""
         span = np.maximum(self._sizes - self._lowest, 1)
-        drawn = (rng.random(shape) * span).astype(np.intp) + self._lowest
-        return np.asarray(np.minimum(drawn, self._sizes - 1), dtype=np.intp)
+        codes = (rng.random(shape) * span).astype(np.intp) + self._lowest
+        return np.asarray(np.minimum(codes, self._sizes - 1), dtype=np.intp)
 
     def _neighbour(self, children: Matrix, rng: np.random.Generator) -> Matrix:
         columns = np.arange(len(self._sizes))

@@ -41,7 +41,7 @@ class GeneticOptions:
     """
 
     @property
-    def assisted(self) -> bool:
+    def is_assisted(self) -> bool:
         """Whether a surrogate selects the children."""
         return self.breed > 1
 
@@ -182,17 +182,17 @@ THESIS: dict[str, OptionValue] = {
 line."""
 
 
-_AS_GIVEN = (
+_SAME_NAMES = (
     *("population", "tournament", "offspring", "breed", "inner", "replace", "patience"),
     *("max_generations", "ei_threshold", "ei_patience", "min_trials"),
 )
 
 
-def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
+def genetic_options(options: Mapping[str, OptionValue]) -> GeneticOptions:
     """The options in the form that the population needs; absent ones have their defaults."""
-    values = {name: option.default for name, option in OPTIONS.items()} | dict(given)
+    values = {name: option.default for name, option in OPTIONS.items()} | dict(options)
     thesis = values["rules"] == "thesis"
-    same: dict[str, Any] = {name: values[name] for name in _AS_GIVEN}
+    same: dict[str, Any] = {name: values[name] for name in _SAME_NAMES}
     return GeneticOptions(
         **same,
         lengths=(int(values["init_min"]), int(values["init_max"])),

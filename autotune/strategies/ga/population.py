@@ -70,11 +70,11 @@ class GeneticSearch(ABC):
         self._seed = seed
         self._operators = Operators(codec)
         self._ratios: dict[Codes, float] = {}
-        self._unimproved = 0
+        self._stagnation = 0
 
     @property
     @abstractmethod
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the search has ended by its own rules."""
 
     @abstractmethod
@@ -125,18 +125,18 @@ class Population(GeneticSearch):
         self.generation = 0
         self.known_children = 0
         """Children that equalled a known or pending setting and so cost no run."""
-        self.exhausted = False
+        self.is_exhausted = False
         self.members = self._first(seeds)
         self._initial = set(self.members)
         self._tournament = self._draw()
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the patience or the number of generations is used up."""
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
             return True
-        return bool(plan.patience) and self._unimproved >= plan.patience
+        return bool(plan.patience) and self._stagnation >= plan.patience
 
     def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
         """The next individual of the tournament.
@@ -144,21 +144,21 @@ class Population(GeneticSearch):
         If the tournament waits only for running ones, it is another individual that has not run
         yet, else an extra child of the best two.
         """
-        if self.exhausted:
+        if self.is_exhausted:
             return None
         waiting = [self.members[i] for i in self._tournament] + self.members
         for codes in waiting:
             if codes not in self._ratios and codes not in running:
                 return codes
         rng = self._rng(_EXTRA, ordinal)
-        parents = sorted(self._evaluated(), key=self._fitness)[:2]
-        taken = set(running)
+        parents = sorted(self._places_with_ratio(), key=self._fitness)[:2]
+        in_use = set(running)
         if len(parents) == 2:
             mother, father = (self.members[i] for i in parents)
-            child = self._breed(mother, father, 1, taken, rng)[0]
-            if child not in self._ratios and child not in taken:
+            child = self._breed(mother, father, 1, in_use, rng)[0]
+            if child not in self._ratios and child not in in_use:
                 return child
-        return self._newcomer(rng, taken)
+        return self._newcomer(rng, in_use)
 
     def tell(self, codes: Codes, ratio: float, scatter: Scatter | None = None) -> None:
         self._ratios[codes] = ratio
@@ -176,7 +176,7 @@ class Population(GeneticSearch):
 
     def _advance(self) -> None:
         """Complete generations until a run is needed or the search has ended."""
-        while not self.finished and not self.exhausted:
+        while not self.is_finished and not self.is_exhausted:
             if any(self.members[i] not in self._ratios for i in self._tournament):
                 return
             self._reproduce()
@@ -193,11 +193,13 @@ class Population(GeneticSearch):
     def _reproduce(self) -> None:
         """Let the two best of the tournament have offspring, which replace the worst."""
         plan = self._plan
-        ranked = sorted(self._tournament, key=self._fitness)
+        ranking = sorted(self._tournament, key=self._fitness)
         rng = self._rng(_BREED, self.generation)
-        mother, father = self.members[ranked[0]], self.members[ranked[min(1, len(ranked) - 1)]]
+        mother, father = self.members[ranking[0]], self.members[ranking[min(1, len(ranking) - 1)]]
         pool = (
-            ranked if plan.replace == "tournament" else sorted(self._evaluated(), key=self._fitness)
+            ranking
+            if plan.replace == "tournament"
+            else sorted(self._places_with_ratio(), key=self._fitness)
         )
         # The parents stay, so the best individual is never lost.
         places = pool[2:][-plan.offspring :]
@@ -207,7 +209,7 @@ class Population(GeneticSearch):
             self.members[place] = child
 
     def _breed(
-        self, a: Codes, b: Codes, count: int, taken: Collection[Codes], rng: np.random.Generator
+        self, a: Codes, b: Codes, count: int, in_use: Collection[Codes], rng: np.random.Generator
     ) -> list[Codes]:
         """Children of two parents; those that were never run (nor taken) come first."""
         children = self._operators.cross(a, b, count, rng)
@@ -216,56 +218,58 @@ class Population(GeneticSearch):
             # Two equal children, or a child equal to its parent, are not changed.
             return [self._settle(tuple(row)) or a for row in children[:count].tolist()]
         fresh: dict[Codes, None] = {}
-        known: list[Codes] = []
+        repeats: list[Codes] = []
         for row in children.tolist():
             codes = self._settle(tuple(row))
             if codes is None:
                 continue
-            if codes in self._ratios or codes in taken:
-                known.append(codes)
+            if codes in self._ratios or codes in in_use:
+                repeats.append(codes)
             else:
                 fresh[codes] = None
             if len(fresh) == count:
                 break
         # A known child costs no run; a parent is used if no child satisfies the rules.
-        return [*fresh, *known, *[a] * count][:count]
+        return [*fresh, *repeats, *[a] * count][:count]
 
     def _count(self) -> None:
         """Judge the generation: a new best, none, or nothing that could be one."""
         self.generation += 1
-        begun = all(codes in self._ratios for codes in self._initial)
+        has_begun = all(codes in self._ratios for codes in self._initial)
         if self._plan.thesis:
             self._best = self._population_best()
-        improved = self._best < self._best_before
-        self._unimproved = 0 if improved or not begun else self._unimproved + 1
+        is_better = self._best < self._best_before
+        self._stagnation = 0 if is_better or not has_begun else self._stagnation + 1
         self._best_before = self._best
         fresh = any(codes not in self._ratios for codes in self.members)
         self._idle = 0 if fresh else self._idle + 1
         if self._idle >= _IDLE:
             self._idle = 0
             newcomer = self._newcomer(self._rng(_NEWCOMER, self.generation), set())
-            self.exhausted = newcomer is None
+            self.is_exhausted = newcomer is None
             if newcomer is not None:
                 self._replace_worst(newcomer)
 
     def _population_best(self) -> float:
         """The best fitness in the population; what was repaired to the default does not count."""
-        known = [self._fitness(i) for i in self._evaluated() if self.members[i] != self._default]
-        return min(known, default=math.inf)
+        values = [
+            self._fitness(i) for i in self._places_with_ratio() if self.members[i] != self._default
+        ]
+        return min(values, default=math.inf)
 
     def _immigrate(self, codes: Codes) -> None:
-        evaluated = self._evaluated()
-        if evaluated and self._ratios[codes] < max(self._fitness(i) for i in evaluated):
+        places = self._places_with_ratio()
+        if places and self._ratios[codes] < max(self._fitness(i) for i in places):
             self._replace_worst(codes)
 
     def _replace_worst(self, codes: Codes) -> None:
-        self.members[max(self._evaluated(), key=self._fitness)] = codes
+        self.members[max(self._places_with_ratio(), key=self._fitness)] = codes
 
-    def _newcomer(self, rng: np.random.Generator, taken: Collection[Codes]) -> Codes | None:
+    def _newcomer(self, rng: np.random.Generator, in_use: Collection[Codes]) -> Codes | None:
         for codes in self._operators.deal(_TRIES, self._plan.lengths, rng):
-            settled = self._settle(codes)
-            if settled is not None and settled not in self._ratios and settled not in taken:
-                return settled
+            newcomer = self._settle(codes)
+            if newcomer is not None and newcomer not in self._ratios and newcomer not in in_use:
+                return newcomer
         return None
 
     def _first(self, seeds: Sequence[Codes]) -> list[Codes]:
@@ -282,19 +286,23 @@ class Population(GeneticSearch):
 
         Every parameter is in at least one of them, as far as the space allows this.
         """
-        found = [m for m in members if m != self._default]
+        population = [m for m in members if m != self._default]
         for _ in range(_TRIES):
-            missing = self._plan.population - len(found)
+            missing = self._plan.population - len(population)
             if missing <= 0:
                 break
             for codes in self._operators.deal(missing, self._plan.lengths, rng):
-                settled = self._settle(codes)
-                if settled is not None and settled != self._default and settled not in found:
-                    found.append(settled)
+                individual = self._settle(codes)
+                if (
+                    individual is not None
+                    and individual != self._default
+                    and individual not in population
+                ):
+                    population.append(individual)
         for name in np.flatnonzero(self._codec.optional & (self._codec.sizes > 1)).tolist():
-            if found and not any(m[name] for m in found):
-                self._plant(found, name, rng)
-        return found or members
+            if population and not any(m[name] for m in population):
+                self._plant(population, name, rng)
+        return population or members
 
     def _plant(self, members: list[Codes], name: int, rng: np.random.Generator) -> None:
         """Add an absent parameter to an individual; no other loses its only occurrence."""
@@ -302,16 +310,16 @@ class Population(GeneticSearch):
             place = int(rng.integers(len(members)))
             codes = list(members[place])
             codes[name] = int(rng.integers(1, self._codec.sizes[name]))
-            settled = self._settle(tuple(codes))
-            if settled is None or not settled[name] or settled in members:
+            individual = self._settle(tuple(codes))
+            if individual is None or not individual[name] or individual in members:
                 continue
             others = members[:place] + members[place + 1 :]
-            lost = [n for n, code in enumerate(members[place]) if code and not settled[n]]
-            if all(any(m[n] for m in others) for n in lost):
-                members[place] = settled
+            losses = [n for n, code in enumerate(members[place]) if code and not individual[n]]
+            if all(any(m[n] for m in others) for n in losses):
+                members[place] = individual
                 return
 
-    def _evaluated(self) -> list[int]:
+    def _places_with_ratio(self) -> list[int]:
         return [i for i, codes in enumerate(self.members) if codes in self._ratios]
 
     def _fitness(self, place: int) -> float:
@@ -336,11 +344,11 @@ class AssistedPopulation(GeneticSearch):
         self._stale = False
         self._best = math.inf if self._default is None else 1.0
         self._trials = 0
-        self.first = [*seeds, *self._balanced()]
+        self.first = [*seeds, *self._balance()]
         """The first generation, run or not."""
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the search has ended by its own rules.
 
         Without a limit of generations it ends if there was no new best for ``patience``
@@ -350,10 +358,10 @@ class AssistedPopulation(GeneticSearch):
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
             return True
-        waited = self._unimproved // plan.offspring
-        if not plan.patience or self._trials < plan.min_trials or waited < plan.ei_patience:
+        waiting = self._stagnation // plan.offspring
+        if not plan.patience or self._trials < plan.min_trials or waiting < plan.ei_patience:
             return False
-        if waited >= plan.patience and self.generation >= 2 * plan.patience:
+        if waiting >= plan.patience and self.generation >= 2 * plan.patience:
             return True
         _, worth = self._select((), self._trials)
         return worth < plan.ei_threshold
@@ -371,9 +379,9 @@ class AssistedPopulation(GeneticSearch):
         """The candidate with the largest expected improvement, and that improvement."""
         rng = self._rng(_CHILD, ordinal)
         candidates = self._candidates(rng)
-        worth = self._fitted().improvement(candidates)
+        worth = self._fit_surrogate().improvement(candidates)
         if self._ratios:
-            candidates, worth = self._evolved(candidates, worth, rng)
+            candidates, worth = self._evolve(candidates, worth, rng)
         # Ties (many before anything is known) are broken at random, so that seeds differ.
         order = np.lexsort((rng.random(len(candidates)), -worth))
         for place, codes in self._fresh(candidates, order, running):
@@ -400,15 +408,15 @@ class AssistedPopulation(GeneticSearch):
         A third of them gets the planned number of new genes, the others a multiple of it: how many
         unknown genes are worth a run together is for the surrogate to say.
         """
-        drawn = rng.permuted(np.tile(np.arange(len(members)), (pairs, 1)), axis=1)
-        best = np.sort(drawn[:, : self._plan.tournament], axis=1)[:, [0, min(1, len(members) - 1)]]
+        orders = rng.permuted(np.tile(np.arange(len(members)), (pairs, 1)), axis=1)
+        best = np.sort(orders[:, : self._plan.tournament], axis=1)[:, [0, min(1, len(members) - 1)]]
         parents = np.array(members, dtype=np.intp)[np.repeat(best, -(-count // pairs), axis=0)]
         children = self._operators.cross(parents[:count, 0], parents[:count, 1], count, rng)
         rates = self._plan.rates
         more = replace(rates, insert=rates.insert * np.resize(_MULTIPLES, (count, 1)))
         return self._operators.mutate(children, more, rng)
 
-    def _evolved(
+    def _evolve(
         self, rows: Matrix, worth: Floats, rng: np.random.Generator
     ) -> tuple[Matrix, Floats]:
         """The candidates with those of further generations, which only the surrogate judges.
@@ -424,9 +432,9 @@ class AssistedPopulation(GeneticSearch):
                     break
             if len(parents) < 2:
                 break
-            bred = self._children(list(parents), self._plan.breed, _PAIRS, rng)
-            rows = np.vstack([rows, bred])
-            worth = np.append(worth, self._fitted().improvement(bred))
+            children = self._children(list(parents), self._plan.breed, _PAIRS, rng)
+            rows = np.vstack([rows, children])
+            worth = np.append(worth, self._fit_surrogate().improvement(children))
         return rows, worth
 
     def _fresh(
@@ -438,8 +446,8 @@ class AssistedPopulation(GeneticSearch):
         """
         for place in order.tolist():
             codes = self._settle(tuple(rows[place].tolist()))
-            known = codes is None or codes == self._default or codes in self._ratios
-            if codes is not None and not known and codes not in running:
+            is_known = codes is None or codes == self._default or codes in self._ratios
+            if codes is not None and not is_known and codes not in running:
                 yield place, codes
 
     def _newcomers(self, rng: np.random.Generator) -> Matrix:
@@ -453,25 +461,25 @@ class AssistedPopulation(GeneticSearch):
         self._scatter = scatter or self._scatter
         self._stale = True
         self._trials += 1
-        improved = ratio < self._best
+        is_better = ratio < self._best
         self._best = min(ratio, self._best)
-        self._unimproved = 0 if improved else self._unimproved + 1
+        self._stagnation = 0 if is_better else self._stagnation + 1
 
     def relabel(self) -> None:
         self._ratios = {self._settle(codes) or codes: r for codes, r in self._ratios.items()}
         self._stale = True
 
     def favourite(self) -> Codes | None:
-        return self._fitted().favourite()
+        return self._fit_surrogate().favourite()
 
     def members(self) -> list[Codes]:
         """The population: the best individuals so far, the best first."""
-        ranked, means = self._fitted().ranking()
-        if self._default is not None and self._plan.start_default and self._default not in ranked:
-            ranked.insert(int((means < 0).sum()), self._default)
-        return ranked[: self._plan.population]
+        ranking, means = self._fit_surrogate().ranking()
+        if self._default is not None and self._plan.start_default and self._default not in ranking:
+            ranking.insert(int((means < 0).sum()), self._default)
+        return ranking[: self._plan.population]
 
-    def _fitted(self) -> Estimates | JointModel:
+    def _fit_surrogate(self) -> Estimates | JointModel:
         """The surrogate of all trials so far."""
         if self._stale:
             self._model.fit(self._ratios, self._scatter)
@@ -480,14 +488,14 @@ class AssistedPopulation(GeneticSearch):
 
     def _surrogate(self) -> Estimates | JointModel:
         """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
-        codec, anchored = self._codec, self._default is not None
-        if codec.space.listed(LISTING_LIMIT) is not None:
-            return Estimates(codec, _BELIEF, _CLIP, has_default=anchored)
+        codec, has_default = self._codec, self._default is not None
+        if codec.space.all_settings(LISTING_LIMIT) is not None:
+            return Estimates(codec, _BELIEF, _CLIP, has_default=has_default)
         return JointModel(
-            codec, _CLIP, lambda count: self._rng(_SAMPLES, count), has_default=anchored
+            codec, _CLIP, lambda count: self._rng(_SAMPLES, count), has_default=has_default
         )
 
-    def _balanced(self) -> list[Codes]:
+    def _balance(self) -> list[Codes]:
         rng = self._rng(_START)
         low, high = self._plan.lengths
         count = len(self._codec.sizes)

@@ -45,16 +45,16 @@ class GASampler(BaseSampler):
         self._distributions = distributions(self._codec)
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether the search has ended by its own rules, after the trials seen so far."""
-        return self._population.finished
+        return self._population.is_finished
 
     def favourite(self) -> Setting | None:
         """The setting that the surrogate estimates as best; None without a surrogate."""
         codes = self._population.favourite()
         return None if codes is None else self._codec.decode(codes)
 
-    def reseed(self, seed: int) -> None:
+    def set_seed(self, seed: int) -> None:
         """Set the seed of what is drawn outside the population."""
         self._rng = np.random.default_rng([seed])
 
@@ -62,11 +62,16 @@ class GASampler(BaseSampler):
         """Record the trials that have finished since the last call."""
         trials = study.get_trials(deepcopy=False)
         fresh = sorted(
-            (t for t in trials[self._read :] if _done(t) and t.number not in self._seen), key=_order
+            (
+                t
+                for t in trials[self._read :]
+                if _is_complete(t) and t.number not in self._told_trials
+            ),
+            key=_order,
         )
         if fresh and _order(fresh[0]) < self._last:
             self._start()
-            fresh = sorted((t for t in trials if _done(t)), key=_order)
+            fresh = sorted((t for t in trials if _is_complete(t)), key=_order)
         for trial in fresh:
             self._take(trial)
         while self._read < len(trials) and trials[self._read].state.is_finished():
@@ -88,7 +93,7 @@ class GASampler(BaseSampler):
             for t in study.get_trials(deepcopy=False)[self._read :]
             if t.state == TrialState.RUNNING and t.number != trial.number
         }
-        codes = self._population.ask(running, len(self._seen) + len(running))
+        codes = self._population.ask(running, len(self._told_trials) + len(running))
         if codes is None:
             return {}
         texts = zip(self._codec.names, self._codec.texts, codes, strict=True)
@@ -119,14 +124,14 @@ class GASampler(BaseSampler):
         # trials.
         self._codec = Codec(self._space)
         seeds = [codes for s in self._seeds if (codes := self._codec.encode(s)) is not None]
-        kind = AssistedPopulation if self._plan.assisted else Population
+        kind = AssistedPopulation if self._plan.is_assisted else Population
         self._population: GeneticSearch = kind(self._codec, self._plan, self._seed, seeds)
-        self._seen: set[int] = set()
+        self._told_trials: set[int] = set()
         self._read = 0  # Trials before this index have ended and were recorded.
         self._last = (-1, -1)
 
     def _take(self, trial: FrozenTrial) -> None:
-        self._seen.add(trial.number)
+        self._told_trials.add(trial.number)
         self._last = _order(trial)
         codes = self._codes(trial)
         ratio = float("inf") if trial.value is None else trial.value
@@ -137,11 +142,11 @@ class GASampler(BaseSampler):
             self._population.relabel()
 
     def _codes(self, trial: FrozenTrial) -> Codes:
-        named = zip(self._codec.names, self._codec.texts, strict=True)
-        return tuple(texts.index(trial.params[name]) for name, texts in named)
+        texts_by_name = zip(self._codec.names, self._codec.texts, strict=True)
+        return tuple(texts.index(trial.params[name]) for name, texts in texts_by_name)
 
 
-def _done(trial: FrozenTrial) -> bool:
+def _is_complete(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.COMPLETE
 
 
@@ -207,7 +212,7 @@ class Genetic(OptunaStrategy):
     def _sampler(self, seed: int) -> BaseSampler:
         if not hasattr(self, "_ga"):
             self._ga = GASampler(self.space, genetic_options(self.values), self.seed, self.priors)
-        self._ga.reseed(seed)
+        self._ga.set_seed(seed)
         return self._ga
 
     def favourite(self) -> Setting | None:
@@ -220,4 +225,4 @@ class Genetic(OptunaStrategy):
 
     def propose(self) -> Proposal | None:
         self._ga.follow(self._study)
-        return None if self._ga.finished else super().propose()
+        return None if self._ga.is_finished else super().propose()
