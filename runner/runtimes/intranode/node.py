@@ -15,7 +15,7 @@ from runner.runtimes.intranode.config import STRATEGIES, Config
 from runner.runtimes.intranode.processes import Processes
 from runner.runtimes.intranode.switches import spins
 from runner.runtimes.intranode.words import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
-from runner.runtimes.workers.affinity import CpuSet, cpu_mask, crowded
+from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 
 class Node:
@@ -106,7 +106,7 @@ class Node:
             (ME.medium, config.chunk_medium),
             (ME.large, config.chunk_large),
             (ME.descending, config.access == "lo-to-hi"),
-            (ME.spins, spins(config, crowded(1, self._masks))),
+            (ME.spins, spins(config, is_crowded(1, self._masks))),
             (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
         ):
             self.put(field, int(value))

@@ -113,7 +113,7 @@ class Engine:
     def run(self) -> None:
         """Run until nothing can run any more, on all processes."""
         if self.config.alone:
-            self._threads.run_here()
+            self._threads.run_in_caller()
         else:
             self._threads.run()
         while self.rounds is not None and not self._quiet and self.failure is None:

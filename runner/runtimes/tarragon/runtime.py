@@ -120,7 +120,7 @@ class Tarragon:
             tasks,
             config,
             cpus if shared is not None else cpus[: config.workers],
-            affinity.crowded(config.workers + serves, masks),
+            affinity.is_crowded(config.workers + serves, masks),
             self.size > len(masks),
             transport,
             rounds,

@@ -127,7 +127,7 @@ class _Job:
             Options(
                 spin_s=config.idle_spin_us * 1e-6,
                 sleep_s=config.idle_sleep_us * 1e-6,
-                crowded=affinity.crowded(config.workers, masks),
+                crowded=affinity.is_crowded(config.workers, masks),
                 stealing=config.queue != "private",
                 remote=runtime.size > len(masks),
                 seed=config.schedule_seed,
@@ -231,9 +231,9 @@ class _Job:
     def run(self) -> None:
         """Run until all tasks have ended."""
         if self._config.workers == 1:
-            self.threads.run_here()
+            self.threads.run_in_caller()
         else:
-            self.threads.run(first_here=self._config.funneled)
+            self.threads.run(is_caller_first=self._config.funneled)
         self._core.close()
 
     def waited(self) -> float:

@@ -373,7 +373,7 @@ class Daps:
         owners.beats[ROUNDS:] = 0
         self._epochs[1] = 0
         threads = 2 if config.progress == "thread" else 1
-        yields = spins(config, owners.crowded(threads))
+        yields = spins(config, owners.is_crowded(threads))
         steals = config.progress == "dynamic" or (config.progress == "ghosts" and self.ghost)
         for me, looks in (
             (self._me, yields),

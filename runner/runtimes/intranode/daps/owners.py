@@ -31,7 +31,7 @@ from runner.runtimes.intranode.daps.words import (
 )
 from runner.runtimes.intranode.errors import ConfigError
 from runner.runtimes.intranode.processes import Processes
-from runner.runtimes.workers.affinity import CpuSet, cpu_mask, crowded
+from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 Words = NDArray[np.int64]
 _POLL_IN = 1
@@ -172,9 +172,9 @@ class Owners:
             me.put(me.address + field, value)
         return me
 
-    def crowded(self, threads: int) -> bool:
+    def is_crowded(self, threads: int) -> bool:
         """Whether the ranks of this machine, of so many threads each, have too few cores."""
-        return crowded(threads, self.masks)
+        return is_crowded(threads, self.masks)
 
     def cores(self) -> tuple[set[int], int]:
         """Cores for this rank, and one for its progress thread alone.

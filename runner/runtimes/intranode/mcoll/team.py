@@ -11,7 +11,7 @@ from runner.runtimes.intranode.errors import IntranodeError
 from runner.runtimes.intranode.mcoll.topology import Topology
 from runner.runtimes.intranode.mcoll.words import COUNTER
 from runner.runtimes.intranode.processes import Processes
-from runner.runtimes.workers.affinity import cpu_mask, crowded
+from runner.runtimes.workers.affinity import cpu_mask, is_crowded
 
 _LEAST = 1 << 16
 """Bytes of a buffer."""
@@ -52,7 +52,7 @@ class Team:
         self._processes = Processes(self.arena.node, f"local rank {self.local}")
         # The ranks of all assumed nodes share the cores.
         everyone = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.crowded = crowded(1, everyone.allgather(cpu_mask()))
+        self.crowded = is_crowded(1, everyone.allgather(cpu_mask()))
         """Whether the machine has more ranks than cores."""
         everyone.Free()
         if self.arena.count != topology.locals:
