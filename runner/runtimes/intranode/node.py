@@ -63,8 +63,8 @@ class Node:
         self.comm.Barrier()
 
     def _words(self, size: int) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.arena.zeros(size >> 3, np.int64)
-        return found
+        words: NDArray[np.int64] = self.arena.zeros(size >> 3, np.int64)
+        return words
 
     def put(self, field: int, value: int) -> None:
         """Set a word of this rank's record."""
@@ -111,9 +111,9 @@ class Node:
         ):
             self.put(field, int(value))
 
-    def lost(self) -> str:
+    def deaths(self) -> str:
         """The ranks of this node that have died, in words; it looks now and then only."""
-        return ", ".join(self._processes.lost().values())
+        return ", ".join(self._processes.deaths().values())
 
     def close(self) -> None:
         """Give the communicator back; collective."""
