@@ -252,7 +252,7 @@ class Steps:
         """Tasks of this process wait for each other, and no message is under way."""
         return Deadlock(
             [
-                f"task {task.id}: step {self._bound.done(place)} of {task.steps}"
+                f"task {task.id}: step {self._bound.step_count(place)} of {task.steps}"
                 for place, task in enumerate(self._tasks)
                 if task.state != DONE
             ]

@@ -264,7 +264,7 @@ class _Job:
             [
                 f"task {number}: step {step} of {self._steps}"
                 for place, number in enumerate(self._order)
-                if (step := self._bound.done(place)) < self._steps
+                if (step := self._bound.step_count(place)) < self._steps
             ]
         )
 
