@@ -16,7 +16,13 @@ from runner.programs.apps.cloverleaf3d import halo, hydro
 from runner.programs.apps.cloverleaf3d.block import Block, serial
 from runner.programs.apps.cloverleaf3d.options import ENERGIES, INPUTS, parse
 from runner.programs.apps.cloverleaf3d.part import BODIES, Part
-from runner.programs.apps.cloverleaf3d.problem import ADVANCED, COUNT, FIELDS, STEP, reflection
+from runner.programs.apps.cloverleaf3d.problem import (
+    ADVANCED_FIELDS,
+    COUNT,
+    FIELDS,
+    STEP,
+    reflection,
+)
 from runner.programs.apps.cloverleaf3d.variant_mate import GRAPH, IN_PYTHON, OnMate, make_graph
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.layout import make_layout
@@ -80,7 +86,7 @@ def test_all_26_neighbours_count() -> None:
         for changed in (plain, block):
             for kernel in ("ideal_gas", "viscosity", "accelerate"):
                 changed.run(STEP.index(kernel))
-        advanced = list(ADVANCED)
+        advanced = list(ADVANCED_FIELDS)
         assert not np.array_equal(block.fields[advanced, 5, 5, 5], plain.fields[advanced, 5, 5, 5])
 
 
@@ -167,7 +173,7 @@ def test_without_its_neighbours_a_rank_computes_with_old_values(
     monkeypatch.setitem(BODIES, "compute", slow)
 
     def right(neighbours: bool, seed: int) -> bool:
-        graph = make_graph(compiled=False, neighbours=neighbours)
+        graph = make_graph(is_compiled=False, neighbours=neighbours)
         return same(solved(4, 4, seed, core="python", graph=graph), whole)
 
     whole = serial(SIZE, STEPS)

@@ -96,7 +96,7 @@ def test_cycles_converge() -> None:
             np.linalg.norm(right - (6 * values[:-1] - values[level.neighbours].sum(axis=1)))
         )
     assert norms[0] > 3 * norms[1] > 9 * norms[2]
-    assert sum(stage.exchanged >= 0 for stage in CYCLE) >= 12
+    assert sum(stage.exchange_array >= 0 for stage in CYCLE) >= 12
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_residual_is_the_root_mean_square() -> None:
 )
 def test_judgement(value: float, expected: float | None, verified: bool | None) -> None:
     verdict = judge_residual(value, 1.0, expected)
-    assert verdict.verified is verified
+    assert verdict.is_verified is verified
     assert repr(value) in verdict.message
     if verified is False and value < 1.0:
         assert repr(expected) in verdict.message

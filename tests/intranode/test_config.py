@@ -36,7 +36,7 @@ def test_a_wrong_configuration_is_refused(wrong: dict[str, Any], words: str) -> 
 def parsed(*words: str) -> Config:
     parser = argparse.ArgumentParser()
     intranode.add_arguments(parser)
-    return intranode.CAB.configured(parser.parse_args([*words, "--steal-config", "none"]))[0]
+    return intranode.CAB.from_options(parser.parse_args([*words, "--steal-config", "none"]))[0]
 
 
 def test_switches_set_their_fields() -> None:

@@ -29,7 +29,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, home: Path, file: Path | None = None)
 def configured(*words: str) -> tuple[Config, str]:
     parser = argparse.ArgumentParser()
     intranode.add_arguments(parser)
-    return CAB.configured(parser.parse_args(words))
+    return CAB.from_options(parser.parse_args(words))
 
 
 def test_switches_come_before_the_file_and_the_file_before_defaults(
@@ -41,7 +41,7 @@ def test_switches_come_before_the_file_and_the_file_before_defaults(
     usual = tmp_path / "autotune" / "cab.json"
     CAB.write(usual, {"stealers": 3, "bundle": "off"})
     assert configured() == (Config(stealers=3, bundle=False), str(usual))
-    assert CAB.published() == configured()
+    assert CAB.machine_config() == configured()
     assert configured("--stealers", "2") == (
         Config(stealers=2, bundle=False),
         f"{usual}, switches",
@@ -136,7 +136,7 @@ def test_a_file_that_is_named_must_be_there(
 ) -> None:
     fresh(monkeypatch, tmp_path, tmp_path / "none.json")
     with refused(intranode.ConfigError, "intranode.settings_file"):
-        CAB.published()
+        CAB.machine_config()
 
 
 def test_settings_become_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

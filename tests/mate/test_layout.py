@@ -194,13 +194,13 @@ def test_processes_with_the_same_cpus_take_turns_in_them() -> None:
 
 
 def test_a_node_is_crowded_with_more_workers_than_cpus() -> None:
-    assert not affinity.crowded(2, [(0, 1, 2, 3), (0, 1, 2, 3)])
-    assert affinity.crowded(3, [(0, 1, 2, 3), (0, 1, 2, 3)])
-    assert not affinity.crowded(2, [(0, 1), (2, 3)])
+    assert not affinity.is_crowded(2, [(0, 1, 2, 3), (0, 1, 2, 3)])
+    assert affinity.is_crowded(3, [(0, 1, 2, 3), (0, 1, 2, 3)])
+    assert not affinity.is_crowded(2, [(0, 1), (2, 3)])
 
 
 def test_scatter_takes_one_cpu_of_each_package_in_turn() -> None:
-    assert affinity.scattered((0, 1, 2, 3, 4), lambda cpu: cpu // 3) == [0, 3, 1, 4, 2]
+    assert affinity.order_by_package((0, 1, 2, 3, 4), lambda cpu: cpu // 3) == [0, 3, 1, 4, 2]
 
 
 def test_workers_are_pinned_and_the_caller_is_not() -> None:

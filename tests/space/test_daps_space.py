@@ -34,7 +34,7 @@ def test_drawn_settings_are_what_the_program_does() -> None:
 
 def test_defaults_are_those_of_the_library() -> None:
     """So a setting that names the default is left out."""
-    ghosts = Config(progress="ghosts").set_apart
+    ghosts = Config(progress="ghosts").ghost_count
     check_defaults(DAPS, space(), ("steal_seed",), ghosts=ghosts)
 
 

@@ -53,7 +53,7 @@ def test_across_a_border_and_back(grid: tuple[int, int, int]) -> None:
     for number in range(blocks.count):
         for axis in range(3):
             for side in (0, 1):
-                if blocks.beside(number, axis, side) is None:
+                if blocks.neighbour(number, axis, side) is None:
                     other = blocks.across(number, axis, side)
                     assert blocks.across(other, axis, 1 - side) == number
 
@@ -69,7 +69,7 @@ def test_an_order_names_each_block_once(
 
 
 def messages(blocks: Blocks, number: int, faces: list[tuple[int, int]]) -> int:
-    return sum(blocks.beside(number, axis, side) is None for axis, side in faces)
+    return sum(blocks.neighbour(number, axis, side) is None for axis, side in faces)
 
 
 def test_what_each_order_means() -> None:

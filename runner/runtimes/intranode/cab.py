@@ -17,7 +17,7 @@ from runner.runtimes.core.kernels import load
 from runner.runtimes.intranode.config import CAB, Config
 from runner.runtimes.intranode.errors import IntranodeError, RegionError
 from runner.runtimes.intranode.node import Node
-from runner.runtimes.intranode.processes import rank_lost
+from runner.runtimes.intranode.processes import lost_rank_error
 from runner.runtimes.intranode.region import Region, elements
 from runner.runtimes.intranode.words import (
     ADD_REALS,
@@ -95,7 +95,7 @@ class Cab:
     """
 
     def __init__(self, comm: Any, config: Config | None = None, arena: Arena | None = None) -> None:
-        self.config = config or CAB.published()[0]
+        self.config = config or CAB.machine_config()[0]
         code = load("runner.runtimes.intranode.progress").function
         self._wait, self._post = code("wait_all"), code("post")
         self._arrive, self._begin = code("arrive"), code("begin")
@@ -106,7 +106,7 @@ class Cab:
         self.arena = self._node.arena
         self._me = self._node.me
         self._temporary: Array = np.zeros(0, np.uint8)
-        self._started: dict[int, Request] = {}
+        self._active: dict[int, Request] = {}
         """Compiled code has the addresses of these."""
         self._barrier = Request(FLAG, {}, [], "a barrier")
         flag = np.zeros(1, np.int64)
@@ -124,8 +124,8 @@ class Cab:
 
     def arrays_of_all(self, array: Array) -> list[Array]:
         """The shared arrays of all ranks, which each gives, without gaps; collective."""
-        told = self.comm.allgather((array.ctypes.data, array.shape, array.dtype.str))
-        return [self.arena.view(*place) for place in told]
+        outlines = self.comm.allgather((array.ctypes.data, array.shape, array.dtype.str))
+        return [self.arena.view(*place) for place in outlines]
 
     # Operations on shared memory.
 
@@ -147,11 +147,11 @@ class Cab:
                 f"an array of {source.dtype} is added to one of {target.dtype}",
                 code="intranode.array",
             )
-        lock = 0 if at is None else self._node.seat(self._known(at)) + SEAT.lock
+        lock = 0 if at is None else self._node.seat(self._as_rank(at)) + SEAT.lock
         return self._work(ADD_REALS if kinds[0] == "reals" else ADD_WORDS, target, source, lock)
 
     def _work(self, operation: int, target: Array, source: Array, lock: int) -> Request:
-        to, of = (Region.shared(array, self.arena) for array in (target, source))
+        to, of = (Region.in_arena(array, self.arena) for array in (target, source))
         if to.size != of.size:
             raise RegionError(
                 f"{of.size} bytes do not fit {to.size} bytes: expected the same size",
@@ -185,15 +185,15 @@ class Cab:
 
     def send_init(self, array: Array, dest: int, tag: int = 0) -> Request:
         """Prepare to send; it is over when the receiver has the data."""
-        region = Region.shared(array, self.arena)
-        words = {REQUEST.peer: self._known(dest), REQUEST.tag: tag, REQUEST.bytes: region.size}
+        region = Region.in_arena(array, self.arena)
+        words = {REQUEST.peer: self._as_rank(dest), REQUEST.tag: tag, REQUEST.bytes: region.size}
         words |= _words(REQUEST.address, region)
         return Request(SENT, words, [array], f"a message to rank {dest}")
 
     def recv_init(self, array: Array, source: int, tag: int = 0) -> Request:
         """Prepare to receive a message of the same size in bytes; the receiver copies it."""
-        region = Region.shared(array, self.arena)
-        words = {REQUEST.peer: self._known(source), REQUEST.tag: tag, REQUEST.bytes: region.size}
+        region = Region.in_arena(array, self.arena)
+        words = {REQUEST.peer: self._as_rank(source), REQUEST.tag: tag, REQUEST.bytes: region.size}
         words |= _words(REQUEST.target, region) | self._between(0 if region.whole else region.size)
         return Request(MATCH, words, [array], f"a message from rank {source}")
 
@@ -213,7 +213,7 @@ class Cab:
         """Receive; others help with a large message, this rank helps others until it comes."""
         self.wait(self.irecv(array, source, tag))
 
-    def _known(self, rank: int) -> int:
+    def _as_rank(self, rank: int) -> int:
         if not 0 <= rank < self.size:
             raise IntranodeError(
                 f"rank {rank}: this node has the ranks 0 to {self.size - 1}", code="intranode.call"
@@ -248,7 +248,7 @@ class Cab:
                 )
         else:
             self._begin(self._me, request.address, request.begin)
-            self._started[request.address] = request
+            self._active[request.address] = request
         return request
 
     def wait(self, request: Any) -> None:
@@ -259,9 +259,9 @@ class Cab:
         """
         if isinstance(request, Request):
             self._wait_own(request.table, 1)
-            self._done((request,))
+            self._retire((request,))
         else:
-            self._wait_mixed((), [request])
+            self._wait_with_mpi((), [request])
 
     def waitall(self, requests: Iterable[Any]) -> None:
         """The same for several."""
@@ -269,17 +269,17 @@ class Cab:
         own = [request for request in every if isinstance(request, Request)]
         others = [request for request in every if not isinstance(request, Request)]
         if others:
-            self._wait_mixed(own, others)
+            self._wait_with_mpi(own, others)
         else:
             table = np.array([request.address for request in own], np.int64)
             self._wait_own(table.ctypes.data, len(own))
-        self._done(own)
+        self._retire(own)
 
-    def _done(self, own: Sequence[Request]) -> None:
+    def _retire(self, own: Sequence[Request]) -> None:
         """Forget requests that are over; raises the error of the first that failed."""
         problem = ""
         for request in own:
-            self._started.pop(request.address, None)
+            self._active.pop(request.address, None)
             if request.get(REQUEST.failed):
                 request.put(REQUEST.failed, 0)
                 words = (REQUEST.run, REQUEST.n0, REQUEST.n1, REQUEST.n2)
@@ -294,24 +294,24 @@ class Cab:
         """Wait for the requests of the table at this address."""
         while self._wait(self._me, place, count, _LOOKS):
             # A rank may have done its part and ended since.
-            if (lost := self._node.lost()) and self._wait(self._me, place, count, 1):
-                raise rank_lost(f"rank {self.rank} of this node", lost)
+            if (dead := self._node.deaths()) and self._wait(self._me, place, count, 1):
+                raise lost_rank_error(f"rank {self.rank} of this node", dead)
 
-    def _wait_mixed(self, own: Sequence[Request], others: list[Any]) -> None:
+    def _wait_with_mpi(self, own: Sequence[Request], others: list[Any]) -> None:
         """Wait also for requests of MPI, which are tested now and then."""
         from mpi4py import MPI
 
         self._never.put(REQUEST.stage, FLAG)
         table = np.array([request.address for request in (*own, self._never)], np.int64)
         place, count = table.ctypes.data, len(table)
-        lost = ""
+        dead = ""
         while True:
             left = self._wait(self._me, place, count, _BETWEEN_TESTS) - 1
             if MPI.Request.Testall(others) and not left:
                 return
-            if lost:
-                raise rank_lost(f"rank {self.rank} of this node", lost)
-            lost = self._node.lost()
+            if dead:
+                raise lost_rank_error(f"rank {self.rank} of this node", dead)
+            dead = self._node.deaths()
             if self._node.get(ME.spins) >= 0:
                 os.sched_yield()
 

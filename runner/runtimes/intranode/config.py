@@ -68,8 +68,8 @@ class Config:
 
     def __post_init__(self) -> None:
         switches.check(SWITCHES, self)
-        for switch, (field, known, _) in SWITCHES.items():
-            if known is _CHUNK and getattr(self, field) % _CHUNK_OF:
+        for switch, (field, choices, _) in SWITCHES.items():
+            if choices is _CHUNK and getattr(self, field) % _CHUNK_OF:
                 raise ConfigError(
                     f"--{switch} {getattr(self, field)}: expected a multiple of {_CHUNK_OF}",
                     code="intranode.option",

@@ -30,17 +30,17 @@ def is_whole(region: int) -> bool:
 
 
 @inner
-def _copy_words(target: int, apart: int, source: int, stride: int, count: int) -> None:
+def _copy_words(target: int, target_step: int, source: int, source_step: int, count: int) -> None:
     for n in range(count):
-        store(target + apart * n, load(source + stride * n))
+        store(target + target_step * n, load(source + source_step * n))
 
 
 def _lanes(kind: Any, operation: str) -> Any:
     """Machine code that adds ``_LANES`` elements at an address to those at another one."""
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, addresses: Any) -> Any:
         vector = ir.VectorType(kind, _LANES).as_pointer()
-        target, source = (builder.inttoptr(address, vector) for address in given)
+        target, source = (builder.inttoptr(address, vector) for address in addresses)
         values = builder.load(target, align=_WORD), builder.load(source, align=_WORD)
         builder.store(getattr(builder, operation)(*values), target, align=_WORD)
         return context.get_dummy_value()

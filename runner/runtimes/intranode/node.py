@@ -15,7 +15,7 @@ from runner.runtimes.intranode.config import STRATEGIES, Config
 from runner.runtimes.intranode.processes import Processes
 from runner.runtimes.intranode.switches import spins
 from runner.runtimes.intranode.words import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
-from runner.runtimes.workers.affinity import CpuSet, cpu_mask, crowded
+from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 
 class Node:
@@ -63,8 +63,8 @@ class Node:
         self.comm.Barrier()
 
     def _words(self, size: int) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.arena.zeros(size >> 3, np.int64)
-        return found
+        words: NDArray[np.int64] = self.arena.zeros(size >> 3, np.int64)
+        return words
 
     def put(self, field: int, value: int) -> None:
         """Set a word of this rank's record."""
@@ -106,14 +106,14 @@ class Node:
             (ME.medium, config.chunk_medium),
             (ME.large, config.chunk_large),
             (ME.descending, config.access == "lo-to-hi"),
-            (ME.spins, spins(config, crowded(1, self._masks))),
+            (ME.spins, spins(config, is_crowded(1, self._masks))),
             (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
         ):
             self.put(field, int(value))
 
-    def lost(self) -> str:
+    def deaths(self) -> str:
         """The ranks of this node that have died, in words; it looks now and then only."""
-        return ", ".join(self._processes.lost().values())
+        return ", ".join(self._processes.deaths().values())
 
     def close(self) -> None:
         """Give the communicator back; collective."""

@@ -20,14 +20,14 @@ class Processes:
         own = os.getpid()
         self._rank: int = node.rank
         self._all: list[tuple[str, int, int | None]] = node.allgather((name, own, start_of(own)))
-        self._checked = 0.0
+        self._check_time = 0.0
 
-    def lost(self) -> dict[int, str]:
+    def deaths(self) -> dict[int, str]:
         """The other ranks that have died: number on the node and words; it looks now and then."""
         now = monotonic()
-        if now - self._checked < _CHECK_S:
+        if now - self._check_time < _CHECK_S:
             return {}
-        self._checked = now
+        self._check_time = now
         return {
             number: f"{name} (process {pid})"
             for number, (name, pid, start) in enumerate(self._all)
@@ -35,7 +35,7 @@ class Processes:
         }
 
 
-def rank_lost(rank: str, dead: str) -> RankLost:
+def lost_rank_error(rank: str, dead: str) -> RankLost:
     """The error of a rank that waits; both in words."""
     return RankLost(
         f"{rank} waits, but these have died: {dead}; look at their own messages, and start the "

@@ -83,11 +83,11 @@ def _match(me: int, peer: int) -> None:
     """Give the messages that have come from a rank to its receives, in the order of both."""
     channel = load(load(me + ME.seat) + SEAT.channels) + CHANNEL_SIZE * peer
     # Letters that come meanwhile are for the next time: a later receive must not take one.
-    posted = peek(channel + CHANNEL.posted)
+    end = peek(channel + CHANNEL.posted)
     request = load(me + ME.first)
-    while request != 0 and load(channel + CHANNEL.taken) != posted:
+    while request != 0 and load(channel + CHANNEL.taken) != end:
         if load(request + REQUEST.stage) == MATCH and load(request + REQUEST.peer) == peer:
-            letter = _oldest(channel, posted, load(request + REQUEST.tag))
+            letter = _oldest(channel, end, load(request + REQUEST.tag))
             if letter != 0:
                 store(request + REQUEST.letter, letter)
                 store(request + REQUEST.stage, MATCHED)
@@ -95,22 +95,22 @@ def _match(me: int, peer: int) -> None:
 
 
 @inner
-def _oldest(channel: int, posted: int, tag: int) -> int:
-    """The oldest letter with a tag of those before ``posted``, taken; 0 if there is none."""
+def _oldest(channel: int, end: int, tag: int) -> int:
+    """The oldest letter with a tag of those before ``end``, taken; 0 if there is none."""
     number = load(channel + CHANNEL.taken)
-    first, found = 1, 0
-    while number < posted and found == 0:
+    first, oldest = 1, 0
+    while number < end and oldest == 0:
         letter = channel + CHANNEL.letters + LETTER.size * (number % PLACES)
         if peek(letter + LETTER.state) == POSTED:
             if load(letter + LETTER.tag) == tag:
                 put(letter + LETTER.state, TAKEN)
-                found = letter
+                oldest = letter
             else:
                 first = 0
         number += 1
         if first != 0:
             store(channel + CHANNEL.taken, number)
-    return found
+    return oldest
 
 
 @inner
@@ -178,10 +178,10 @@ def _begin(me: int, request: int, source: int, target: int, stage: int) -> None:
     size = load(request + REQUEST.bytes)
     store(seat + SEAT.bytes, size)
     before = peek(seat + SEAT.done)
-    taken = 0
+    stolen_chunks = 0
     if size > 0:
-        taken = offer(me, size)
-    store(request + REQUEST.base, before + taken)
+        stolen_chunks = offer(me, size)
+    store(request + REQUEST.base, before + stolen_chunks)
     store(request + REQUEST.stage, stage)
     set_active(me, 0)
 
@@ -189,10 +189,10 @@ def _begin(me: int, request: int, source: int, target: int, stage: int) -> None:
 @inner
 def _settle(me: int, request: int, stage: int) -> int:
     """Go on if the others have done the chunks that they took."""
-    done, looks = load(me + ME.seat) + SEAT.done, _NEAR_THE_END
+    counter, looks = load(me + ME.seat) + SEAT.done, _NEAR_THE_END
     if load(me + ME.spins) >= 0:
         looks = min(looks, load(me + ME.spins))
-    while peek(done) < load(request + REQUEST.base):
+    while peek(counter) < load(request + REQUEST.base):
         if looks <= 0:
             return 0
         looks -= 1
@@ -219,10 +219,10 @@ def _end(me: int, request: int) -> None:
 @inner
 def _progress(me: int) -> int:
     """Go on with all that this rank has started; returns whether anything changed."""
-    before, request, moved = 0, load(me + ME.first), 0
+    before, request, has_moved = 0, load(me + ME.first), 0
     while request != 0:
         after = load(request + REQUEST.next)
-        moved |= advance(me, request)
+        has_moved |= advance(me, request)
         if load(request + REQUEST.stage) != OVER:
             before = request
         elif before == 0:
@@ -231,7 +231,7 @@ def _progress(me: int) -> int:
             store(before + REQUEST.next, after)
         request = after
     store(me + ME.end, before)
-    return moved
+    return has_moved
 
 
 def wait_all(me: int, requests: int, count: int, looks: int) -> int:
@@ -239,17 +239,17 @@ def wait_all(me: int, requests: int, count: int, looks: int) -> int:
     set_active(me, 0)
     left, spins = count, 0
     while True:
-        left, moved = 0, _progress(me)
+        left, has_moved = 0, _progress(me)
         for n in range(count):
             request = load(requests + 8 * n)
             stage = load(request + REQUEST.stage)
             if stage == SENT or stage == FLAG:  # noqa: SIM109
-                moved |= advance(me, request)
+                has_moved |= advance(me, request)
             if load(request + REQUEST.stage) != OVER:
                 left += 1
         if left == 0 or looks <= 0:
             break
-        if moved != 0:
+        if has_moved != 0:
             continue
         if load(me + ME.busy) == 0 and help_others(me) != 0:
             spins = 0

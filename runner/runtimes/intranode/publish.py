@@ -21,7 +21,7 @@ from runner.runtimes.intranode.daps.config import DAPS
 from runner.runtimes.intranode.errors import ConfigError
 from runner.runtimes.intranode.mcoll.config import MCOLL
 from runner.runtimes.intranode.published import Library
-from runner.runtimes.intranode.switches import typed
+from runner.runtimes.intranode.switches import parse_value
 
 LIBRARIES = {library.name: library for library in (CAB, DAPS, MCOLL)}
 
@@ -33,21 +33,21 @@ def setting(library: Library, text: str) -> dict[str, Any]:
     :class:`ConfigError`.
     """
     if text.startswith("@"):
-        return _recommended(library, Path(text[1:]))
-    found: dict[str, Any] = {}
+        return _read_recommendation(library, Path(text[1:]))
+    texts: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals:
             raise ConfigError(f"{part!r}: expected name=value", code="intranode.settings_file")
-        found[name.strip().replace("_", "-")] = value.strip()
-    return {name: typed(library.table, name, value) for name, value in found.items()}
+        texts[name.strip().replace("_", "-")] = value.strip()
+    return {name: parse_value(library.table, name, value) for name, value in texts.items()}
 
 
-def _recommended(library: Library, path: Path) -> dict[str, Any]:
+def _read_recommendation(library: Library, path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        status, values = found["status"], found["recommended"]["setting"]
-        named = {str(name).replace("_", "-"): str(value) for name, value in values.items()}
+        document = json.loads(path.read_text(encoding="utf-8"))
+        status, values = document["status"], document["recommended"]["setting"]
+        texts = {str(name).replace("_", "-"): str(value) for name, value in values.items()}
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", code="intranode.settings_file") from None
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -60,7 +60,7 @@ def _recommended(library: Library, path: Path) -> dict[str, Any]:
             code="intranode.settings_file",
         )
     table = library.table
-    own = {name: typed(table, name, value) for name, value in named.items() if name in table}
+    own = {name: parse_value(table, name, value) for name, value in texts.items() if name in table}
     if not own:
         raise ConfigError(
             f"{path}: the search recommends no value of this library: keep it so",
@@ -81,19 +81,19 @@ def main(arguments: Sequence[str]) -> int:
     add("--library", choices=LIBRARIES, default=CAB.name, help=f"default {CAB.name}")
     add("-o", "--output", type=Path, metavar="FILE",
         help="default: autotune/LIBRARY.json in the user's configuration")  # fmt: skip
-    given = parser.parse_args(arguments)
-    library = LIBRARIES[given.library]
-    output = given.output or library.usual_place()
+    options = parser.parse_args(arguments)
+    library = LIBRARIES[options.library]
+    output = options.output or library.usual_place()
     settings: dict[str, Any] = {}
     try:
-        for text in given.settings:
+        for text in options.settings:
             for name, value in setting(library, text).items():
                 if settings.setdefault(name, value) != value:
                     raise ConfigError(
                         f"{name}: both {settings[name]} and {value}; choose one",
                         code="intranode.settings_file",
                     )
-        library.write(output, settings, given.settings)
+        library.write(output, settings, options.settings)
     except (ConfigError, OSError) as error:
         print(f"publish: error: {error}", file=sys.stderr)
         return 2 if isinstance(error, ConfigError) else 1

@@ -51,9 +51,9 @@ class Library:
 
     def place(self) -> Path | None:
         """The file that the library reads; None if there is none."""
-        named = os.environ.get(self.variable)
-        if named is not None:
-            return Path(named) if named else None
+        path_text = os.environ.get(self.variable)
+        if path_text is not None:
+            return Path(path_text) if path_text else None
         path = self.usual_place()
         return path if exists(path) else None
 
@@ -74,18 +74,18 @@ class Library:
                 raise ConfigError(
                     f"it has more than {_LARGEST} bytes", code="intranode.settings_file"
                 )
-            found = json.loads(text)
-            if not isinstance(found, dict) or found.get("schema") != self.schema:
+            document = json.loads(text)
+            if not isinstance(document, dict) or document.get("schema") != self.schema:
                 raise ConfigError(
                     f'expected an object with "schema": "{self.schema}"',
                     code="intranode.settings_file",
                 )
-            if unknown := sorted(found.keys() - _KEYS):
+            if unknown := sorted(document.keys() - _KEYS):
                 raise ConfigError(
                     f"unknown key {unknown[0]!r}; expected {', '.join(sorted(_KEYS))}",
                     code="intranode.settings_file",
                 )
-            settings = found.get("settings")
+            settings = document.get("settings")
             if not isinstance(settings, dict):
                 raise ConfigError(
                     'expected "settings" with an object of switches and values',
@@ -108,7 +108,7 @@ class Library:
             code="intranode.settings_file",
         )
 
-    def published(self) -> tuple[Any, str]:
+    def machine_config(self) -> tuple[Any, str]:
         """The configuration of this machine, and its file or ``"defaults"``."""
         path = self.place()
         if path is None:
@@ -125,18 +125,18 @@ class Library:
             f"${self.variable}, or autotune/{self.name}.json in the user's configuration",
         )
 
-    def configured(self, given: argparse.Namespace) -> tuple[Any, str]:
+    def from_options(self, options: argparse.Namespace) -> tuple[Any, str]:
         """The configuration of a command line, and where it came from.
 
         Switches come before the file, which comes before the defaults.  ``switch`` names another
         file, or ``none``.  The second value is ``"defaults"``, the file, ``"switches"``, or the
         file and ``", switches"``.  Raises :class:`ConfigError`, which names what is wrong.
         """
-        named = getattr(given, self.switch.replace("-", "_"))
-        path = self.place() if named is None else None if named == "none" else Path(named)
+        file = getattr(options, self.switch.replace("-", "_"))
+        path = self.place() if file is None else None if file == "none" else Path(file)
         base = {} if path is None else self.read(path)
         sources = [] if path is None else [str(path)]
-        own = switches.given_switches(self.table, given)
+        own = switches.given_switches(self.table, options)
         if own:
             sources.append("switches")
         config = self.config(**{**base, **switches.fields_of(self.table, own)})
@@ -148,10 +148,10 @@ class Library:
         Raises :class:`ConfigError` if they cannot be, and ``OSError``.
         """
         self.config(**switches.fields_of(self.table, settings))
-        found = {
+        document = {
             "schema": self.schema,
             "settings": dict(sorted(settings.items())),
             "evidence": [*evidence],
         }
         make_folder(path.parent)
-        write_atomically(path, json.dumps(found, indent=2) + "\n", 0o644)
+        write_atomically(path, json.dumps(document, indent=2) + "\n", 0o644)

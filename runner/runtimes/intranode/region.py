@@ -58,7 +58,7 @@ class Region:
         return cls(array.ctypes.data, run, tuple(axes))
 
     @classmethod
-    def shared(cls, array: NDArray[Any], arena: Arena) -> Region:
+    def in_arena(cls, array: NDArray[Any], arena: Arena) -> Region:
         """The same of an array in shared memory; raises :class:`RegionError` for another one."""
         if array.size and not arena.holds(array):
             raise RegionError(

@@ -105,8 +105,8 @@ def steal_from(me: int, seat: int) -> int:
         if add(helpers, 1) >= limit:
             add(helpers, -1)
             return 0
-    taken = swap_if(queue, word, word + 1)
-    if taken != 0:
+    has_chunk = swap_if(queue, word, word + 1)
+    if has_chunk != 0:
         set_active(me, 1)
         work(me, seat, word & _FIRST)
         add(seat + SEAT.done, 1)
@@ -114,7 +114,7 @@ def steal_from(me: int, seat: int) -> int:
         store(me + ME.stolen, load(me + ME.stolen) + 1)
     if limit >= 0:
         add(helpers, -1)
-    return taken
+    return has_chunk
 
 
 @inner
@@ -147,13 +147,13 @@ def help_others(me: int) -> int:
 @inner
 def _users(me: int, domain: int) -> int:
     """Ranks of a domain that are taken to use its memory: all that do not wait."""
-    found, number = 0, 0
+    count, number = 0, 0
     while number < load(me + ME.ranks):
         seat = seat_of(me, number)
         if load(seat + SEAT.domain) == domain:
-            found += peek(seat + SEAT.active)
+            count += peek(seat + SEAT.active)
         number += 1
-    return found
+    return count
 
 
 @inner

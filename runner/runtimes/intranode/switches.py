@@ -11,30 +11,30 @@ from runner.runtimes.intranode.errors import ConfigError
 ON, OFF = "on", "off"
 WAITS = ("auto", "spin", "yield")
 """What a rank may do that finds nothing."""
-Known = tuple[str, ...] | tuple[int, int]
+Choices = tuple[str, ...] | tuple[int, int]
 """The words that a switch takes, or the least and the largest number."""
-Table = Mapping[str, tuple[str, Known, str]]
+Table = Mapping[str, tuple[str, Choices, str]]
 """Switch -> the field that it sets, its values or bounds, its meaning."""
 
 
-def spins(config: Any, crowded: bool) -> int:
+def spins(config: Any, is_crowded: bool) -> int:
     """Looks before a waiting rank yields its core, -1 for never; ``auto`` yields if crowded."""
-    yields = crowded if config.waiting == "auto" else config.waiting == "yield"
+    yields = is_crowded if config.waiting == "auto" else config.waiting == "yield"
     return int(config.spins) if yields else -1
 
 
 def check(table: Table, config: Any) -> None:
     """Raise :class:`ConfigError`, which names the switch, for a field that cannot be."""
-    for switch, (field, known, _) in table.items():
+    for switch, (field, choices, _) in table.items():
         value = getattr(config, field)
         if isinstance(value, str):
-            if value not in known:
+            if value not in choices:
                 raise ConfigError(
-                    f"--{switch} {value}: expected one of {', '.join(map(str, known))}",
+                    f"--{switch} {value}: expected one of {', '.join(map(str, choices))}",
                     code="intranode.option",
                 )
         elif not isinstance(value, bool):
-            least, most = known
+            least, most = choices
             if not int(least) <= value <= int(most):
                 raise ConfigError(
                     f"--{switch} {value}: expected {least} to {most}", code="intranode.option"
@@ -46,7 +46,7 @@ def add(group: Any, table: Table, defaults: Any, leave: str = "") -> None:
 
     ``defaults``: an object with the fields.
     """
-    for switch, (field, known, text) in table.items():
+    for switch, (field, choices, text) in table.items():
         if switch == leave:
             continue
         value = getattr(defaults, field)
@@ -55,13 +55,13 @@ def add(group: Any, table: Table, defaults: Any, leave: str = "") -> None:
             group.add_argument(f"--{switch}", type=int, metavar="N", help=text)
             continue
         value = value if isinstance(value, str) else ON if value else OFF
-        text += f": {', '.join(map(str, known))}; default {value}"
+        text += f": {', '.join(map(str, choices))}; default {value}"
         group.add_argument(f"--{switch}", metavar="WORD", help=text)
 
 
-def given_switches(table: Table, given: argparse.Namespace) -> dict[str, Any]:
+def given_switches(table: Table, options: argparse.Namespace) -> dict[str, Any]:
     """The switches that a command line has, with their values."""
-    values = {switch: getattr(given, switch.replace("-", "_"), None) for switch in table}
+    values = {switch: getattr(options, switch.replace("-", "_"), None) for switch in table}
     return {switch: value for switch, value in values.items() if value is not None}
 
 
@@ -74,13 +74,13 @@ def fields_of(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
                 f"--{switch} is unknown; expected one of {', '.join(table)}",
                 code="intranode.option",
             )
-        field, known, _ = table[switch]
-        number = isinstance(known[0], int)
+        field, choices, _ = table[switch]
+        number = isinstance(choices[0], int)
         if type(value) is not (int if number else str):
             kind = "a whole number" if number else "a word"
             raise ConfigError(f"--{switch} {value!r}: expected {kind}", code="intranode.option")
-        if known == (ON, OFF):
-            if value not in known:
+        if choices == (ON, OFF):
+            if value not in choices:
                 raise ConfigError(
                     f"--{switch} {value}: expected {ON} or {OFF}", code="intranode.option"
                 )
@@ -89,14 +89,14 @@ def fields_of(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def typed(table: Table, switch: str, value: str) -> int | str:
+def parse_value(table: Table, switch: str, value: str) -> int | str:
     """A text as a number where the switch takes one; on and off may be 1 and 0.
 
     Raises :class:`ConfigError`.
     """
-    known = table[switch][1] if switch in table else ("",)
-    if isinstance(known[0], str):
-        return {"1": ON, "0": OFF}.get(value, value) if ON in known else value
+    choices = table[switch][1] if switch in table else ("",)
+    if isinstance(choices[0], str):
+        return {"1": ON, "0": OFF}.get(value, value) if ON in choices else value
     try:
         return int(value)
     except ValueError:

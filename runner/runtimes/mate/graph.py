@@ -78,9 +78,9 @@ def _checked(region: Region) -> Region:
     """A compiled region as a Python region; it refuses negative indices unless it is optional."""
     if region.optional:
         return replace(region, compiled=False)
-    from runner.runtimes.mate.compiled.index import checked  # it imports this module
+    from runner.runtimes.mate.compiled.index import with_index_check  # it imports this module
 
-    return replace(region, body=checked(region.body, region.name), compiled=False)
+    return replace(region, body=with_index_check(region.body, region.name), compiled=False)
 
 
 class Graph:

@@ -147,7 +147,7 @@ class _Job:
         self._guard = Guard(transport.alone)
         masks, number = affinity.masks_on_node(comm)
         affinity.check_affinity(config.workers, masks[number], config.affinity, ConfigError)
-        crowded = affinity.crowded(config.workers, masks)
+        crowded = affinity.is_crowded(config.workers, masks)
         poller = Poller(transport, crowded)
         cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
         self._scheduler: RankScheduler | NativeScheduler

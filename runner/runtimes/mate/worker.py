@@ -128,7 +128,7 @@ class Worker:
         task.clock = clock
         task.worker = self.number
         task.workers.add(self.number)
-        total, before = task.compute_s[0], clock.spent[COMPUTE]
+        total, before = task.compute_s[0], clock.seconds[COMPUTE]
         task.compute_s = total, before
         clock.switch(task.kind)
         ended = False
@@ -141,7 +141,7 @@ class Worker:
             self._fail(task, error)
             ended = True
         clock.switch(SCHEDULING)
-        task.compute_s = total + clock.spent[COMPUTE] - before, None
+        task.compute_s = total + clock.seconds[COMPUTE] - before, None
         return ended
 
     def _fail(self, task: Task | None, error: BaseException) -> None:

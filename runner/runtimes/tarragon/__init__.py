@@ -11,7 +11,7 @@ from runner.runtimes.tarragon.compiled import CompiledTask, GridTask
 from runner.runtimes.tarragon.config import (
     Config,
     add_arguments,
-    check_compiled,
+    check_compiled_tasks,
     from_arguments,
     thread_level,
 )
@@ -101,7 +101,7 @@ __all__ = [
     "VectorGraph",
     "Visitor",
     "add_arguments",
-    "check_compiled",
+    "check_compiled_tasks",
     "from_arguments",
     "thread_level",
 ]

@@ -104,7 +104,7 @@ class Steps:
     """The compiled tasks of a process on its core.  ``comm``: None for a single process."""
 
     def __init__(
-        self, core: Core, tasks: Sequence[CompiledTask], comm: Any, serialized: bool
+        self, core: Core, tasks: Sequence[CompiledTask], comm: Any, is_serialized: bool
     ) -> None:
         self._core, self._tasks = core, tasks
         self._arriving: list[Ends] = [[] for _ in tasks]
@@ -112,8 +112,8 @@ class Steps:
         self._places: dict[int, tuple[int, int]] = {}
         """Process and number within it of every task of the job."""
         ids = [task.id for task in tasks]
-        for other, found in enumerate([ids] if comm is None else comm.allgather(ids)):
-            self._places.update({task: (other, place) for place, task in enumerate(found)})
+        for process, task_ids in enumerate([ids] if comm is None else comm.allgather(ids)):
+            self._places.update({task: (process, place) for place, task in enumerate(task_ids)})
         self._numbers = {task: number for number, task in enumerate(self._places)}
         """Of every task in compiled code."""
         self._process = 0 if comm is None else int(comm.rank)
@@ -123,13 +123,13 @@ class Steps:
         if comm is not None:
             self._open(comm)
             most = 1 + max(place for _, place in self._places.values())
-            table = message_table(comm, most, serialized)
+            table = message_table(comm, most, is_serialized)
             core.messages(table, list(self._places.values()))
         for place, task in enumerate(tasks):
             self._settle(place, task)
             task.vinit()
-            alone = not (self._arriving[place] or self._leaving[place])
-            self._bound.bind(task.id, task, [_COMPUTE] if alone else [_RECEIVE, _SEND, _COMPUTE])
+            is_local = not (self._arriving[place] or self._leaving[place])
+            self._bound.bind(task.id, task, [_COMPUTE] if is_local else [_RECEIVE, _SEND, _COMPUTE])
         for place, task in enumerate(tasks):
             self._link(place, task)
 
@@ -218,12 +218,12 @@ class Steps:
     def _link(self, place: int, task: CompiledTask) -> None:
         link, (*remote, compute) = self._core.link, self._bound.parts[place].nodes
         if remote:
-            arrived, sent = remote
+            receiving, sending = remote
             # A buffer is used again two messages later.
-            link(compute, arrived, 1)
-            link(arrived, compute, -1)
-            link(sent, compute, 1)
-            link(compute, sent, -1)
+            link(compute, receiving, 1)
+            link(receiving, compute, -1)
+            link(sending, compute, 1)
+            link(compute, sending, -1)
         for edge in task.dependencies:
             process, other = self._places[edge.target]
             if process != self._process:
@@ -252,7 +252,7 @@ class Steps:
         """Tasks of this process wait for each other, and no message is under way."""
         return Deadlock(
             [
-                f"task {task.id}: step {self._bound.done(place)} of {task.steps}"
+                f"task {task.id}: step {self._bound.step_count(place)} of {task.steps}"
                 for place, task in enumerate(self._tasks)
                 if task.state != DONE
             ]

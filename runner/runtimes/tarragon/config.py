@@ -45,12 +45,12 @@ class Config:
     """Tests: ready tasks run in any order."""
 
     @property
-    def alone(self) -> bool:
+    def is_single_threaded(self) -> bool:
         """Whether one thread does all."""
         return self.threads != "service" and self.workers == 1
 
     def __post_init__(self) -> None:
-        for switch, value, known in (
+        for switch, value, choices in (
             ("--threads", self.threads, THREADS),
             ("--service", self.service, SERVICES),
             ("--task-queue", self.queue, QUEUES),
@@ -59,9 +59,10 @@ class Config:
             ("--affinity", self.pinning, PINNINGS),
             ("--thread-level", self.thread_level, THREAD_LEVELS),
         ):
-            if value not in known:
+            if value not in choices:
                 raise ConfigError(
-                    f"{switch} {value}: expected one of {', '.join(known)}", code="tarragon.option"
+                    f"{switch} {value}: expected one of {', '.join(choices)}",
+                    code="tarragon.option",
                 )
         if not 1 <= self.workers <= 256:
             raise ConfigError(
@@ -130,27 +131,27 @@ def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
         help=f"thread level asked of MPI: {', '.join(THREAD_LEVELS)}")  # fmt: skip
 
 
-def from_arguments(given: argparse.Namespace) -> Config:
+def from_arguments(options: argparse.Namespace) -> Config:
     """The configuration; raises :class:`ConfigError` naming the switch that is wrong."""
     return Config(
-        threads=given.threads,
-        workers=given.workers,
-        service=given.service,
-        queue=given.task_queue,
-        priority=given.priority,
-        affinity=given.task_affinity,
-        tagging=given.tagging,
-        aggregation=given.aggregation,
-        aggregation_size=given.aggregation_size,
-        pinning=given.affinity,
-        thread_level=given.thread_level,
+        threads=options.threads,
+        workers=options.workers,
+        service=options.service,
+        queue=options.task_queue,
+        priority=options.priority,
+        affinity=options.task_affinity,
+        tagging=options.tagging,
+        aggregation=options.aggregation,
+        aggregation_size=options.aggregation_size,
+        pinning=options.affinity,
+        thread_level=options.thread_level,
     )
 
 
-def check_compiled(config: Config) -> None:
+def check_compiled_tasks(config: Config) -> None:
     """Raise :class:`ConfigError` for what means nothing to compiled tasks."""
-    for switch, given in (("--tagging", config.tagging), ("--aggregation", config.aggregation)):
-        if given:
+    for switch, is_active in (("--tagging", config.tagging), ("--aggregation", config.aggregation)):
+        if is_active:
             raise ConfigError(
                 f"{switch} means nothing to compiled tasks: each of their edges has buffers of its "
                 "own, which are sent as they lie; leave it out",
@@ -160,4 +161,4 @@ def check_compiled(config: Config) -> None:
 
 def thread_level(config: Config) -> str:
     """The thread level that MPI has to be initialised with."""
-    return "single" if config.alone else config.thread_level
+    return "single" if config.is_single_threaded else config.thread_level

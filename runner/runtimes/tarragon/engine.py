@@ -48,14 +48,14 @@ class Engine:
         tasks: list[Task],
         config: Config,
         cpus: list[int | None],
-        crowded: bool,
+        is_crowded: bool,
         remote: bool,
         transport: Transport | None,
         rounds: Rounds | None,
-        compiled: bool = False,
+        is_compiled: bool = False,
         comm: Any = None,
     ) -> None:
-        """``compiled``: whether all tasks are; their messages need ``comm`` and no transport."""
+        """``is_compiled``: whether all tasks are; their messages need ``comm`` and no transport."""
         # The core's queues begin in this order.
         self.tasks = sorted(tasks, key=lambda task: -task.priority)
         self.places = {task.id: place for place, task in enumerate(self.tasks)}
@@ -74,7 +74,7 @@ class Engine:
             Options(
                 spin_s=config.idle_spin_us * 1e-6,
                 sleep_s=config.idle_sleep_us * 1e-6,
-                crowded=crowded,
+                crowded=is_crowded,
                 stealing=config.queue != "private",
                 remote=remote,
                 seed=config.schedule_seed,
@@ -97,7 +97,7 @@ class Engine:
             # Receives from other processes are always under way.
             self.core.set_word(CORE.outside, 1)
         self.steps: Steps | None = None
-        if compiled:
+        if is_compiled:
             level = config.thread_level == "serialized"
             self.steps = Steps(self.core, cast(list[CompiledTask], self.tasks), comm, level)
 
@@ -112,13 +112,13 @@ class Engine:
 
     def run(self) -> None:
         """Run until nothing can run any more, on all processes."""
-        if self.config.alone:
-            self._threads.run_here()
+        if self.config.is_single_threaded:
+            self._threads.run_in_caller()
         else:
             self._threads.run()
         while self.rounds is not None and not self._quiet and self.failure is None:
             # All tasks have ended; the other processes may still run.
-            self._poll(ended=True)
+            self._poll(is_over=True)
             time.sleep(_PAUSE_S)
         self.core.close()
 
@@ -175,7 +175,7 @@ class Engine:
             if kind == RESUME:
                 return self._turn(a, b) if self.steps is None else self._step(a, b)
             if kind == POLL:
-                self._poll(ended=False)
+                self._poll(is_over=False)
             elif kind == DEADLOCK:
                 if self.steps is not None:
                     raise self.steps.deadlock()
@@ -224,15 +224,15 @@ class Engine:
             self.fail(self.tasks[place], error)
             return RAISED
 
-    def _poll(self, ended: bool) -> None:
+    def _poll(self, is_over: bool) -> None:
         assert self.transport is not None
         assert self.rounds is not None
-        arrived = self.transport.poll(self.deliver)
-        if arrived or self._quiet:
+        has_news = self.transport.poll(self.deliver)
+        if has_news or self._quiet:
             return
-        if ended or self._is_idle():
+        if is_over or self._is_idle():
             changes = self.core.word(CORE.turns)
-            if self.rounds.advance(self.transport, changes, ended=ended) and not self._quiet:
+            if self.rounds.advance(self.transport, changes, is_over=is_over) and not self._quiet:
                 self._quiet = True
                 self.core.stop()
 

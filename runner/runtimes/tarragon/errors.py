@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.errors import RunnerError
-from runner.runtimes.workers.failure import listed
+from runner.runtimes.workers.failure import with_lines
 
 
 class TarragonError(RunnerError):
@@ -44,6 +44,8 @@ class Deadlock(TarragonError):
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""
         super().__init__(
-            listed("deadlock: nothing runs, no message is under way, and these tasks wait:", waits),
+            with_lines(
+                "deadlock: nothing runs, no message is under way, and these tasks wait:", waits
+            ),
             code="tarragon.deadlock",
         )

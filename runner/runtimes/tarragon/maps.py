@@ -77,7 +77,7 @@ class Map:
         return _digits(task, self.shape)
 
     def _number(self, place: Coordinates) -> int:
-        return _joined(place, self.shape)
+        return _number_of(place, self.shape)
 
 
 class IdentityMap(Map):
@@ -162,11 +162,11 @@ class Space:
 
     def bounds(self, place: Sequence[int]) -> tuple[tuple[int, int], ...]:
         """First cell and end of a part, for each axis."""
-        found = []
+        pairs = []
         for axis, at in zip(self.widths, place, strict=True):
             low = sum(axis[:at])
-            found.append((low, low + axis[at]))
-        return tuple(found)
+            pairs.append((low, low + axis[at]))
+        return tuple(pairs)
 
 
 def part(cells: int, parts: int, number: int) -> tuple[int, int]:
@@ -184,7 +184,7 @@ def _digits(number: int, shape: Coordinates) -> Coordinates:
     return tuple(reversed(place))
 
 
-def _joined(place: Coordinates, shape: Coordinates) -> int:
+def _number_of(place: Coordinates, shape: Coordinates) -> int:
     number = 0
     for at, extent in zip(place, shape, strict=True):
         number = number * extent + at

@@ -53,25 +53,25 @@ class Message:
     @classmethod
     def of(cls, array: NDArray[Any], key: int = 0, weight: int = 1) -> Message:
         """A message with a copy of an array (``BufferedMessage``)."""
-        made = cls(array.nbytes, key, weight)
-        made.array(array.dtype)[:] = array.reshape(-1)
-        return made
+        message = cls(array.nbytes, key, weight)
+        message.array(array.dtype)[:] = array.reshape(-1)
+        return message
 
     @classmethod
     def wrapping(cls, content: Any, key: int = 0, weight: int = 1) -> Message:
         """A message that hands an object over by reference within a process; ``content`` has a
         method ``serialize() -> array`` for other processes (``WrappedMessage``)."""
-        made = cls(0, key, weight)
-        made.content = content
-        return made
+        message = cls(0, key, weight)
+        message.content = content
+        return message
 
     def copy(self) -> Message:
         """A message of its own with the same payload."""
-        made = Message.__new__(Message)
-        made._bytes = self._bytes.copy()
-        made.key, made.weight, made.source = self.key, self.weight, self.source
-        made.content, made.foreign = self.content, self.foreign
-        return made
+        message = Message.__new__(Message)
+        message._bytes = self._bytes.copy()
+        message.key, message.weight, message.source = self.key, self.weight, self.source
+        message.content, message.foreign = self.content, self.foreign
+        return message
 
     @property
     def size(self) -> int:
@@ -83,32 +83,32 @@ class Message:
         return self._bytes[ROOM:].view(dtype)
 
 
-def packed(message: Message, targets: list[int], copied: bool) -> NDArray[np.uint8]:
+def pack(message: Message, targets: list[int], needs_copy: bool) -> NDArray[np.uint8]:
     """What goes to another process, for one target or several.
 
     Raises AttributeError for a wrapped object that cannot be serialized.
     """
-    wrapped = message.content is not None
-    if wrapped:
+    is_wrapper = message.content is not None
+    if is_wrapper:
         inner = Message.of(np.ascontiguousarray(message.content.serialize()))
         data = inner._bytes
     else:
         data = message._bytes
     size = len(data) - ROOM
-    if copied or len(targets) > 1:
+    if needs_copy or len(targets) > 1:
         # Whatever follows begins at a whole word.
         gap = np.zeros(-len(data) % 8, np.uint8)
         further = np.array(targets[1:], np.int64).view(np.uint8)
         data = np.concatenate([data, gap, further])
     head = data[:ROOM].view(HEADER)[0]
-    head["wrapped"] = int(wrapped)
+    head["wrapped"] = int(is_wrapper)
     head["source"], head["target"] = message.source, targets[0]
     head["key"], head["weight"] = message.key, message.weight
     head["size"], head["targets"] = size, len(targets) - 1
     return data
 
 
-def unpacked(data: NDArray[np.uint8]) -> tuple[Message, list[int], int]:
+def unpack(data: NDArray[np.uint8]) -> tuple[Message, list[int], int]:
     """The message at the beginning of received bytes, its targets, and the bytes that it took.
 
     The payload is a view of ``data``: the message owns it from now on.

@@ -26,20 +26,20 @@ class Rounds:
         self._sum = np.zeros(3, np.int64)
         self._before: tuple[int, int, int] | None = None
 
-    def advance(self, transport: Transport, changes: int, ended: bool) -> bool:
+    def advance(self, transport: Transport, changes: int, is_over: bool) -> bool:
         """Begin or end a round; an idle process calls this now and then, one thread at a time.
 
-        ``changes`` grows whenever a task has run; ``ended``: whether all tasks here have ended.
+        ``changes`` grows whenever a task has run; ``is_over``: whether all tasks here have ended.
         Returns whether all is quiet.
         """
         if self._request is None:
-            state = transport.sent, transport.received, changes
-            active = transport.sending or not (ended or state == self._before)
+            state = transport.sent_count, transport.received_count, changes
+            active = transport.sending or not (is_over or state == self._before)
             self._own[:] = state[0], state[1], int(active)
             self._before = state
             self._request = self._comm.Iallreduce(self._own, self._sum)
         if not self._request.Test():
             return False
         self._request = None
-        sent, received, changed = self._sum.tolist()
-        return changed == 0 and sent == received
+        sent_count, received_count, active_count = self._sum.tolist()
+        return active_count == 0 and sent_count == received_count

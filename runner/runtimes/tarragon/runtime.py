@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from runner.runtimes.tarragon.compiled import CompiledTask
-from runner.runtimes.tarragon.config import Config, check_compiled, thread_level
+from runner.runtimes.tarragon.config import Config, check_compiled_tasks, thread_level
 from runner.runtimes.tarragon.engine import Engine, waiting
 from runner.runtimes.tarragon.errors import (
     CommunicationError,
@@ -36,24 +36,24 @@ from runner.runtimes.workers.timers import WorkerTimes
 class Route:
     """Where a put on an edge goes: tasks of this process, and tasks by other process.
 
-    Edges with one tag have one route.  With ``shared`` the tasks of a process get one message
+    Edges with one tag have one route.  With ``is_shared`` the tasks of a process get one message
     together, else each gets its own.
     """
 
-    __slots__ = ("here", "shared", "there")
+    __slots__ = ("is_shared", "local_targets", "remote_targets")
 
-    def __init__(self, shared: bool) -> None:
-        self.here: list[int] = []
-        self.there: list[tuple[int, list[int]]] = []
-        self.shared = shared
+    def __init__(self, is_shared: bool) -> None:
+        self.local_targets: list[int] = []
+        self.remote_targets: list[tuple[int, list[int]]] = []
+        self.is_shared = is_shared
 
     def add(self, process: int, target: int) -> None:
         """Add a task of another process."""
-        for other, targets in self.there:
-            if self.shared and other == process:
+        for other, targets in self.remote_targets:
+            if self.is_shared and other == process:
                 targets.append(target)
                 return
-        self.there.append((process, [target]))
+        self.remote_targets.append((process, [target]))
 
 
 class Tarragon:
@@ -98,16 +98,16 @@ class Tarragon:
         for visitor in visitors:
             graph.accept(visitor)
         tasks = list(graph)
-        shared = self.comm if self.size > 1 else None
-        compiled = self._are_compiled(tasks)
+        job_comm = self.comm if self.size > 1 else None
+        is_compiled = self._has_compiled_tasks(tasks)
         transport = rounds = None
         limit = DEFAULT_SIZE
-        if not compiled:
+        if not is_compiled:
             limit, most = self._prepare(graph, tasks)
-            if shared is not None:
-                serialized = config.thread_level == "serialized"
-                transport = Transport(shared, limit, serialized, config.aggregation_size, most)
-                rounds = Rounds(shared)
+            if job_comm is not None:
+                is_serialized = config.thread_level == "serialized"
+                transport = Transport(job_comm, limit, is_serialized, config.aggregation_size, most)
+                rounds = Rounds(job_comm)
         self._limit = limit or DEFAULT_SIZE
         masks, number = self._masks, self._number
         serves = config.threads == "service"
@@ -119,33 +119,33 @@ class Tarragon:
         self._engine = Engine(
             tasks,
             config,
-            cpus if shared is not None else cpus[: config.workers],
-            affinity.crowded(config.workers + serves, masks),
+            cpus if job_comm is not None else cpus[: config.workers],
+            affinity.is_crowded(config.workers + serves, masks),
             self.size > len(masks),
             transport,
             rounds,
-            compiled,
-            shared,
+            is_compiled,
+            job_comm,
         )
         self._engine.init()
         if self.comm is not None:
             self.comm.Barrier()
         self.init_time = perf_counter() - begin
 
-    def _are_compiled(self, tasks: list[Task]) -> bool:
+    def _has_compiled_tasks(self, tasks: list[Task]) -> bool:
         """Whether the tasks are compiled; raises :class:`GraphError` if only some are."""
         count = sum(isinstance(task, CompiledTask) for task in tasks)
         kinds = [(count, len(tasks) - count)]
         if self.comm is not None:
             kinds = self.comm.allgather(kinds[0])
-        compiled, others = any(k[0] for k in kinds), any(k[1] for k in kinds)
-        if compiled and others:
+        has_compiled, has_others = any(k[0] for k in kinds), any(k[1] for k in kinds)
+        if has_compiled and has_others:
             raise GraphError(
                 "a graph has compiled tasks and others: make all of one kind", code="tarragon.graph"
             )
-        if compiled:
-            check_compiled(self.config)
-        return compiled
+        if has_compiled:
+            check_compiled_tasks(self.config)
+        return has_compiled
 
     def _prepare(self, graph: Graph[Any], tasks: list[Task]) -> tuple[int, int]:
         """Find where each edge leads; returns the bytes of the largest payload of the job, and the
@@ -155,7 +155,9 @@ class Tarragon:
         self._routes = {}
         for task in tasks:
             self._route(graph, task)
-        most = max((len(t) for r, _ in self._routes.values() for _, t in r.there), default=1)
+        most = max(
+            (len(t) for r, _ in self._routes.values() for _, t in r.remote_targets), default=1
+        )
         if self.comm is None:
             return sizes.size, most
         sizes_of = self.comm.allgather((sizes.size, most))
@@ -210,46 +212,48 @@ class Tarragon:
         message.source = edge.source.id
         route, small = self._routes[edge]
         if engine.transport is not None:
-            for number, (process, targets) in enumerate(route.there):
+            for number, (process, targets) in enumerate(route.remote_targets):
                 # The first one goes as it lies; its envelope must not change any more.
-                alone = number == 0 and (route.shared or not route.here)
-                one = message if alone else message.copy()
+                is_original = number == 0 and (route.is_shared or not route.local_targets)
+                one = message if is_original else message.copy()
                 engine.transport.send(process, targets, one, edge.source, small)
-        if route.shared or len(route.here) == 1:
-            engine.deliver(message, route.here)
+        if route.is_shared or len(route.local_targets) == 1:
+            engine.deliver(message, route.local_targets)
         else:
-            for target in route.here:
+            for target in route.local_targets:
                 engine.deliver(message.copy(), [target])
 
     def _route(self, graph: Graph[Any], task: Task) -> None:
-        tagged: dict[int, Route] = {}
+        routes_by_tag: dict[int, Route] = {}
         for edge in task.dependencies:
-            shared = self.config.tagging
-            route = Route(shared)
+            is_shared = self.config.tagging
+            route = Route(is_shared)
             if edge.tag is not None:
-                route = tagged.setdefault(edge.tag, route)
+                route = routes_by_tag.setdefault(edge.tag, route)
             process = graph.locate(edge.target)
             if process == self.id:
-                route.here.append(edge.target)
+                route.local_targets.append(edge.target)
             else:
                 route.add(process, edge.target)
             self._routes[edge] = route, edge.aggregation
 
     def _end(self, engine: Engine) -> None:
         """Ask the tasks that wait whether that is right; else it is a deadlock."""
-        stuck = waiting(engine.tasks)
-        for task in stuck:
+        waiting_tasks = waiting(engine.tasks)
+        for task in waiting_tasks:
             task.vterminate()
-        lines = [f"task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT]
-        found = [lines] if self.comm is None else self.comm.allgather(lines)
-        if any(found):
-            raise Deadlock([line for lines in found for line in lines])
+        lines = [
+            f"task {task.id}: {task.describe()}" for task in waiting_tasks if task.state == WAIT
+        ]
+        all_lines = [lines] if self.comm is None else self.comm.allgather(lines)
+        if any(all_lines):
+            raise Deadlock([line for lines in all_lines for line in lines])
 
     def _fail(self, task: Task | None, error: BaseException) -> None:
         """Raise the error; with several processes print it and end the job."""
-        raised = error
-        if not isinstance(raised, TarragonError):
+        failure = error
+        if not isinstance(failure, TarragonError):
             who = "the runtime" if task is None else f"task {task.id}"
             text = f"{who} failed: {type(error).__name__}: {error}"
-            raised = ExecutionError(text, -1 if task is None else task.id)
-        end_job(self.comm, "tarragon", raised, error)
+            failure = ExecutionError(text, -1 if task is None else task.id)
+        end_job(self.comm, "tarragon", failure, error)

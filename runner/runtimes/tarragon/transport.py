@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.runtimes.tarragon.graph import Task
-from runner.runtimes.tarragon.message import HEADER, ROOM, Message, packed, unpacked
+from runner.runtimes.tarragon.message import HEADER, ROOM, Message, pack, unpack
 
-_POSTED = 16
+_RECEIVE_COUNT = 16
 """Receives that are posted at a time."""
 _TAG = 1
 
@@ -30,33 +30,33 @@ class Transport:
     """The messages of one process with all others.  ``limit``: bytes of the largest payload."""
 
     def __init__(
-        self, comm: Any, limit: int, serialized: bool, aggregation_size: int, targets: int
+        self, comm: Any, limit: int, is_serialized: bool, aggregation_size: int, targets: int
     ) -> None:
         from mpi4py import MPI
 
         self._mpi = MPI
         self._comm = comm
-        self._one_at_a_time: Any = threading.Lock() if serialized else contextlib.nullcontext()
+        self._one_at_a_time: Any = threading.Lock() if is_serialized else contextlib.nullcontext()
         self._size = max(ROOM + limit + 8 * targets, aggregation_size)
         self._aggregation_size = aggregation_size
-        self._received: list[NDArray[np.uint8]] = []
+        self._buffers: list[NDArray[np.uint8]] = []
         self._receives: list[Any] = []
         self._sends: list[Any] = []
-        self._sent: list[tuple[Task, Message, NDArray[np.uint8]]] = []
+        self._parcels: list[tuple[Task, Message, NDArray[np.uint8]]] = []
         self._starting: deque[tuple[Any, tuple[Task, Message, NDArray[np.uint8]]]] = deque()
         """Started by workers, not looked after yet."""
         self._numbers = [0] * comm.size
-        self._expected = [0] * comm.size
+        self._next_numbers = [0] * comm.size
         self._early: dict[tuple[int, int], NDArray[np.uint8]] = {}
-        self._packs: dict[int, list[NDArray[np.uint8]]] = {}
+        self._batches: dict[int, list[NDArray[np.uint8]]] = {}
         self._lock = threading.Lock()
         """Held while a message gets its number and is started, so that numbers rise in order."""
-        self.sent = self.received = 0
+        self.sent_count = self.received_count = 0
         """Messages to and from other processes; those for several targets count once for each."""
         self.messages = self.bytes = 0
-        for _ in range(_POSTED):
+        for _ in range(_RECEIVE_COUNT):
             buffer = np.empty(self._size, np.uint8)
-            self._received.append(buffer)
+            self._buffers.append(buffer)
             self._receives.append(comm.Irecv([buffer, MPI.BYTE], MPI.ANY_SOURCE, _TAG))
 
     def send(
@@ -64,30 +64,30 @@ class Transport:
     ) -> None:
         """Start a message to tasks of one process.  ``small``: it may wait to be packed together
         with others."""
-        data = packed(message, targets, copied=small)
+        data = pack(message, targets, needs_copy=small)
         with self._lock:
-            self.sent += len(targets)
+            self.sent_count += len(targets)
             if small and len(data) <= self._aggregation_size // 2:
-                pack = self._packs.setdefault(process, [])
-                if sum(map(len, pack)) + len(data) > self._aggregation_size:
+                batch = self._batches.setdefault(process, [])
+                if sum(map(len, batch)) + len(data) > self._aggregation_size:
                     self._flush(process, task)
-                    pack = self._packs.setdefault(process, [])
-                pack.append(data)
+                    batch = self._batches.setdefault(process, [])
+                batch.append(data)
             else:
                 self._flush(process, task)
                 self._start(process, data, task, message)
 
     def flush(self) -> None:
         """Send what waits to be packed."""
-        if self._packs:
+        if self._batches:
             with self._lock:
-                for process in list(self._packs):
+                for process in list(self._batches):
                     self._flush(process, None)
 
     def _flush(self, process: int, task: Task | None) -> None:
-        pack = self._packs.pop(process, None)
-        if pack:
-            self._start(process, pack[0] if len(pack) == 1 else np.concatenate(pack), task, None)
+        batch = self._batches.pop(process, None)
+        if batch:
+            self._start(process, batch[0] if len(batch) == 1 else np.concatenate(batch), task, None)
 
     def _start(
         self, process: int, data: NDArray[np.uint8], task: Task | None, message: Message | None
@@ -103,7 +103,7 @@ class Transport:
     @property
     def sending(self) -> bool:
         """Whether a message has not left its buffer yet."""
-        return bool(self._starting or self._sends or self._packs)
+        return bool(self._starting or self._sends or self._batches)
 
     def poll(self, deliver: Deliver) -> bool:
         """Hand over what has arrived and retire what was sent; one thread at a time calls this.
@@ -114,23 +114,23 @@ class Transport:
         while self._starting:
             request, what = self._starting.popleft()
             self._sends.append(request)
-            self._sent.append(what)
+            self._parcels.append(what)
         statuses: list[Any] = []
         with self._one_at_a_time:
-            done = self._mpi.Request.Testsome(self._sends) if self._sends else None
-            arrived = self._mpi.Request.Testsome(self._receives, statuses)
-        for index in sorted(done or [], reverse=True):
-            task, message, _ = self._sent[index]
-            last, last_request = self._sent.pop(), self._sends.pop()
+            send_indices = self._mpi.Request.Testsome(self._sends) if self._sends else None
+            receive_indices = self._mpi.Request.Testsome(self._receives, statuses)
+        for index in sorted(send_indices or [], reverse=True):
+            task, message, _ = self._parcels[index]
+            last, last_request = self._parcels.pop(), self._sends.pop()
             if index < len(self._sends):
-                self._sent[index], self._sends[index] = last, last_request
+                self._parcels[index], self._sends[index] = last, last_request
             if message is not None:
                 task.vdestroy(message)
-        for index, status in zip(arrived or [], statuses, strict=False):
-            buffer, source = self._received[index], status.Get_source()
+        for index, status in zip(receive_indices or [], statuses, strict=False):
+            buffer, source = self._buffers[index], status.Get_source()
             length = status.Get_count(self._mpi.BYTE)
             fresh = np.empty(self._size, np.uint8)
-            self._received[index] = fresh
+            self._buffers[index] = fresh
             with self._one_at_a_time:
                 self._receives[index] = self._comm.Irecv(
                     [fresh, self._mpi.BYTE], self._mpi.ANY_SOURCE, _TAG
@@ -138,18 +138,18 @@ class Transport:
             number = int(buffer[:ROOM].view(HEADER)["number"][0])
             self._early[source, number] = buffer[:length]
         for source in {source for source, _ in self._early}:
-            while (data := self._early.pop((source, self._expected[source]), None)) is not None:
-                self._expected[source] += 1
+            while (data := self._early.pop((source, self._next_numbers[source]), None)) is not None:
+                self._next_numbers[source] += 1
                 self._open(data, deliver)
-        return bool(arrived)
+        return bool(receive_indices)
 
     def _open(self, data: NDArray[np.uint8], deliver: Deliver) -> None:
-        """Deliver the messages of a pack."""
+        """Deliver the messages of a batch."""
         while len(data):
-            message, targets, length = unpacked(data)
+            message, targets, length = unpack(data)
             deliver(message, targets)
             # Counted last: a message that is not injected yet is still under way.
-            self.received += len(targets)
+            self.received_count += len(targets)
             data = data[length:]
 
     def close(self) -> None:

@@ -50,16 +50,16 @@ class AffinityVisitor(Visitor):
     def __init__(self, workers: int, form: str) -> None:
         self._workers = workers
         self._form = form
-        self._seen = 0
+        self._number = 0
         self._count = 0
 
     def visit_graph(self, graph: Graph[Any]) -> None:
-        self._seen, self._count = 0, len(graph)
+        self._number, self._count = 0, len(graph)
 
     def visit_task(self, graph: Graph[Any], task: Task) -> None:
-        blocked = self._seen * self._workers // max(self._count, 1)
-        task.affinity = blocked if self._form == "block" else self._seen % self._workers
-        self._seen += 1
+        block_worker = self._number * self._workers // max(self._count, 1)
+        task.affinity = block_worker if self._form == "block" else self._number % self._workers
+        self._number += 1
 
 
 class EdgeVisitor(Visitor):

@@ -39,7 +39,7 @@ class Blocks:
         x, y, z = ((n * at // parts, n * (at + 1) // parts) for n, parts, at in along)
         return x, y, z
 
-    def beside(self, number: int, axis: int, side: int) -> int | None:
+    def neighbour(self, number: int, axis: int, side: int) -> int | None:
         """The block behind a face (``side`` 0 low, 1 high); None at the border of the box."""
         place = list(self.place(number))
         place[axis] += 2 * side - 1
@@ -56,16 +56,16 @@ class Blocks:
     def neighbours(self, number: int) -> list[int]:
         """The blocks behind all faces."""
         faces = ((axis, side) for axis in range(3) for side in (0, 1))
-        found = (self.beside(number, axis, side) for axis, side in faces)
-        return [block for block in found if block is not None]
+        behind_faces = (self.neighbour(number, axis, side) for axis, side in faces)
+        return [block for block in behind_faces if block is not None]
 
     def depth(self, number: int, faces: list[tuple[int, int]]) -> int:
         """Blocks between a block and the nearest of some faces (axis, side) of the box."""
         place = self.place(number)
-        away = [
+        distances = [
             place[axis] if side == 0 else self.grid[axis] - 1 - place[axis] for axis, side in faces
         ]
-        return min(away, default=self.count)
+        return min(distances, default=self.count)
 
 
 def over_decompose(cells: Shape, edge: Shape) -> Blocks:

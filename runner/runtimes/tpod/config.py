@@ -51,12 +51,12 @@ class Config:
     """Tests: tasks run in any order."""
 
     @property
-    def funneled(self) -> bool:
+    def is_funneled(self) -> bool:
         """Whether MPI calls move to the first worker."""
         return self.workers > 1 and self.thread_level == "funneled"
 
     def __post_init__(self) -> None:
-        for switch, value, known in (
+        for switch, value, choices in (
             ("--block-order", self.order, tuple(ORDERS)),
             ("--block-messages", self.messages, MESSAGES),
             ("--order", self.calls, CALLS),
@@ -65,9 +65,9 @@ class Config:
             ("--affinity", self.pinning, AFFINITIES),
             ("--thread-level", self.thread_level, THREAD_LEVELS),
         ):
-            if value not in known:
+            if value not in choices:
                 raise ConfigError(
-                    f"{switch} {value}: expected one of {', '.join(known)}", code="tpod.option"
+                    f"{switch} {value}: expected one of {', '.join(choices)}", code="tpod.option"
                 )
         if min(self.edge) < 0:
             raise ConfigError(
@@ -118,17 +118,17 @@ def add_arguments(parser: argparse.ArgumentParser, calls: bool = False) -> None:
             help="post the receives of the next step when a step is over")  # fmt: skip
 
 
-def from_arguments(given: argparse.Namespace, **others: object) -> Config:
+def from_arguments(options: argparse.Namespace, **others: object) -> Config:
     """The configuration; ``others``: what the application's own switches say.
 
     Raises :class:`ConfigError` naming the switch that is wrong.
     """
     return Config(
-        edge=_edge(given.block_edge),
-        order=given.block_order,
-        messages=given.block_messages,
-        barrier=given.barrier,
-        polls=given.polls,
+        edge=_edge(options.block_edge),
+        order=options.block_order,
+        messages=options.block_messages,
+        barrier=options.barrier,
+        polls=options.polls,
         **others,  # type: ignore[arg-type]
     )
 

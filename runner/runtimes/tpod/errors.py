@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.errors import RunnerError
-from runner.runtimes.workers.failure import listed
+from runner.runtimes.workers.failure import with_lines
 
 
 class TpodError(RunnerError):
@@ -31,5 +31,5 @@ class Deadlock(TpodError):
 
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""
-        words = listed("deadlock: these tasks wait for each other:", waits)
+        words = with_lines("deadlock: these tasks wait for each other:", waits)
         super().__init__(words, code="tpod.deadlock")

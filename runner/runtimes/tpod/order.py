@@ -30,29 +30,29 @@ def ordered(blocks: Blocks, faces: list[Face], order: str, seed: int) -> list[in
     if order not in ORDERS:
         raise KeyError(order)
     numbers = list(range(blocks.count))
-    met = {n: _messages(blocks, n, faces) for n in numbers}
+    counts = {n: _messages(blocks, n, faces) for n in numbers}
     if order in ("random", "comm_first_rand"):
         random.Random(seed).shuffle(numbers)
     if order in ("comm_first", "comm_first_rand"):
-        numbers.sort(key=lambda n: not met[n])
+        numbers.sort(key=lambda n: not counts[n])
     elif order == "comm_last":
-        numbers.sort(key=lambda n: bool(met[n]))
+        numbers.sort(key=lambda n: bool(counts[n]))
     elif order == "interleaved":
-        return _in_turn([n for n in numbers if met[n]], [n for n in numbers if not met[n]])
+        return _in_turn([n for n in numbers if counts[n]], [n for n in numbers if not counts[n]])
     elif order == "tdag":
         numbers.sort(key=lambda n: blocks.depth(n, faces))
     elif order == "wtdag":
-        numbers.sort(key=lambda n: (blocks.depth(n, faces), -met[n]))
+        numbers.sort(key=lambda n: (blocks.depth(n, faces), -counts[n]))
     return numbers
 
 
 def _messages(blocks: Blocks, number: int, faces: list[Face]) -> int:
     """Faces of a block with another process behind them."""
-    return sum(blocks.beside(number, axis, side) is None for axis, side in faces)
+    return sum(blocks.neighbour(number, axis, side) is None for axis, side in faces)
 
 
 def _in_turn(some: list[int], others: list[int]) -> list[int]:
     """Both lists merged in proportion to their lengths."""
-    placed = [((n + 0.5) / len(part), number) for part in (some, others)
+    positions = [((n + 0.5) / len(part), number) for part in (some, others)
               for n, number in enumerate(part)]  # fmt: skip
-    return [number for _, number in sorted(placed)]
+    return [number for _, number in sorted(positions)]

@@ -81,16 +81,16 @@ class Tpod:
         self.times = job.threads.times()
         self.messages = sum(times.messages for times in self.times)
         self.bytes = sum(times.bytes for times in self.times)
-        self.task_waiting = job.waited()
+        self.task_waiting = job.waiting_seconds()
         if job.failure is not None:
             task, error = job.failure
-            raised = error
-            if not isinstance(raised, TpodError):
+            tpod_error = error
+            if not isinstance(tpod_error, TpodError):
                 who = "the runtime" if task is None else f"task {task}"
-                raised = TpodError(
+                tpod_error = TpodError(
                     f"{who} failed: {type(error).__name__}: {error}", code="tpod.task_failed"
                 )
-            end_job(self.comm, "tpod", raised, error)
+            end_job(self.comm, "tpod", tpod_error, error)
 
     def finalize(self) -> None:
         """Give back the communicator.  Collective."""
@@ -127,14 +127,14 @@ class _Job:
             Options(
                 spin_s=config.idle_spin_us * 1e-6,
                 sleep_s=config.idle_sleep_us * 1e-6,
-                crowded=affinity.crowded(config.workers, masks),
+                crowded=affinity.is_crowded(config.workers, masks),
                 stealing=config.queue != "private",
                 remote=runtime.size > len(masks),
                 seed=config.schedule_seed,
                 log=False,
                 ordered=config.queue != "stealing",
                 patience=config.polls,
-                funneled=config.funneled,
+                funneled=config.is_funneled,
             ),
         )
         self.threads = CoreThreads(
@@ -177,10 +177,10 @@ class _Job:
                 locations.append((process, place))
         if self._comm is not None:
             most = max(map(len, orders))
-            serialized = self._config.thread_level == "serialized"
+            is_serialized = self._config.thread_level == "serialized"
             top = max((task.top for task in self._tasks), default=0)
             top = max(self._comm.allgather(top))
-            self._core.messages(message_table(self._comm, most, serialized, top), locations)
+            self._core.messages(message_table(self._comm, most, is_serialized, top), locations)
             self._open()
         self._bound = Tasks(self._core, self._process, processes, len(locations))
         for number in self._order:
@@ -192,17 +192,17 @@ class _Job:
                         f"process {partner[0]}",
                         code="tpod.graph",
                     )
-            found = [numbers[partner] for partner in task.partners]
-            task.peers = np.array(found, np.int64)
+            peer_numbers = [numbers[partner] for partner in task.partners]
+            task.peers = np.array(peer_numbers, np.int64)
             self._bound.bind(numbers[self._process, number], task, [0])
 
     def _open(self) -> None:
         """Exchange a message with each process that tasks of this one talk to."""
         assert self._comm is not None
-        named = {process for task in self._tasks for process, _ in task.partners}
+        partners = {process for task in self._tasks for process, _ in task.partners}
         # A process may be named by one that it does not name.
-        asked = self._comm.alltoall([process in named for process in range(self._comm.size)])
-        others = [n for n, by in enumerate(asked) if (by or n in named) and n != self._process]
+        flags = self._comm.alltoall([process in partners for process in range(self._comm.size)])
+        others = [n for n, by in enumerate(flags) if (by or n in partners) and n != self._process]
         came = np.zeros(_OPENING, np.uint8)
         requests = [self._comm.Irecv(came.copy(), process) for process in others]
         requests += [self._comm.Isend(came, process) for process in others]
@@ -231,12 +231,12 @@ class _Job:
     def run(self) -> None:
         """Run until all tasks have ended."""
         if self._config.workers == 1:
-            self.threads.run_here()
+            self.threads.run_in_caller()
         else:
-            self.threads.run(first_here=self._config.funneled)
+            self.threads.run(is_caller_first=self._config.is_funneled)
         self._core.close()
 
-    def waited(self) -> float:
+    def waiting_seconds(self) -> float:
         """Seconds that tasks waited for messages, summed."""
         memory, ranks = self._core.memory, self._core.ranks
         return sum(memory.get_real(rank + RANK.waited) for rank in ranks)
@@ -262,9 +262,9 @@ class _Job:
     def _deadlock(self) -> Deadlock:
         return Deadlock(
             [
-                f"task {number}: step {done} of {self._steps}"
+                f"task {number}: step {step} of {self._steps}"
                 for place, number in enumerate(self._order)
-                if (done := self._bound.done(place)) < self._steps
+                if (step := self._bound.step_count(place)) < self._steps
             ]
         )
 

@@ -88,9 +88,9 @@ class GlobalSinc(Task):
 
 def global_partners(process: int, processes: int, place: int) -> list[Partner]:
     """The partners of :class:`GlobalSinc`, the task ``place`` of each process."""
-    found, distance = [], 1
+    partners, distance = [], 1
     while distance < processes:
-        found.append(((process + distance) % processes, place))
-        found.append(((process - distance) % processes, place))
+        partners.append(((process + distance) % processes, place))
+        partners.append(((process - distance) % processes, place))
         distance *= 2
-    return found
+    return partners

@@ -43,17 +43,17 @@ def cpu_places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) 
     if affinity == "none":
         return [None] * workers
     cpus = masks[mine]
-    order = list(cpus) if affinity == "compact" else scattered(cpus, package_of)
+    order = list(cpus) if affinity == "compact" else order_by_package(cpus, package_of)
     before = sum(1 for other in masks[:mine] if other == cpus)
     return [order[(before * workers + w) % len(order)] for w in range(workers)]
 
 
-def crowded(workers: int, masks: Sequence[CpuSet]) -> bool:
+def is_crowded(workers: int, masks: Sequence[CpuSet]) -> bool:
     """Whether the processes of a node have more workers than CPUs."""
     return workers * len(masks) > len(set().union(*masks))
 
 
-def scattered(cpus: CpuSet, package: Callable[[int], int]) -> list[int]:
+def order_by_package(cpus: CpuSet, package: Callable[[int], int]) -> list[int]:
     """The CPUs in an order that takes one from each package (socket) in turn."""
     groups: dict[int, list[int]] = {}
     for cpu in cpus:

@@ -17,7 +17,7 @@ class CoreThreads:
     """The workers of a core and their clocks.
 
     ``cpus``: the CPU of each thread, None for any; one more than workers for a thread that polls.
-    ``failed`` is told what a thread raises. ``error``: the class of what cannot be pinned.
+    ``report_failure`` gets what a thread raises. ``error``: the class of what cannot be pinned.
     """
 
     def __init__(
@@ -25,30 +25,31 @@ class CoreThreads:
         core: Core,
         cpus: Sequence[int | None],
         error: type[RunnerError],
-        failed: Callable[[BaseException], None],
+        report_failure: Callable[[BaseException], None],
     ) -> None:
-        self._core, self._cpus, self._error, self._failed = core, cpus, error, failed
+        self._core, self._cpus, self._error = core, cpus, error
+        self._report_failure = report_failure
         self._clocks = [NativeClock(core, worker) for worker in core.workers]
 
-    def run_here(self) -> None:
+    def run_in_caller(self) -> None:
         """Let the calling thread be the only worker."""
         affinity.pin(None, self._error)
         self._work(0)
 
-    def run(self, first_here: bool = False) -> None:
+    def run(self, is_caller_first: bool = False) -> None:
         """Start the threads, and wait until all have ended.
 
-        ``first_here``: the calling thread is the first worker, because it may make MPI calls.
+        ``is_caller_first``: the calling thread is the first worker, as only it may make MPI calls.
         """
         threads = [
             threading.Thread(target=self._live, args=(number, cpu), daemon=True)
             for number, cpu in enumerate(self._cpus)
         ]
-        if first_here:
+        if is_caller_first:
             threads.pop(0)
         for thread in threads:
             thread.start()
-        if first_here:
+        if is_caller_first:
             before = os.sched_getaffinity(0)
             self._live(0, self._cpus[0])
             os.sched_setaffinity(0, before)
@@ -63,7 +64,7 @@ class CoreThreads:
             else:
                 self._core.work(self._core.server)
         except BaseException as error:
-            self._failed(error)
+            self._report_failure(error)
 
     def _work(self, number: int) -> None:
         self._clocks[number].begin()

@@ -9,14 +9,14 @@ from typing import Any
 
 from runner.errors import RunnerError
 
-_MOST_TOLD = 8
+_LINE_LIMIT = 8
 """Largest number of waiting tasks that a report names."""
 
 
-def listed(head: str, lines: Sequence[str]) -> str:
+def with_lines(head: str, lines: Sequence[str]) -> str:
     """A report: the head, then the first lines, and how many more there are."""
-    more = [f"  and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
-    return "\n".join([head, *(f"  {line}" for line in lines[:_MOST_TOLD]), *more])
+    more = [f"  and {len(lines) - _LINE_LIMIT} more"] if len(lines) > _LINE_LIMIT else []
+    return "\n".join([head, *(f"  {line}" for line in lines[:_LINE_LIMIT]), *more])
 
 
 def end_job(comm: Any, runtime: str, error: RunnerError, cause: BaseException) -> None:

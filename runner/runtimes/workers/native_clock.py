@@ -17,13 +17,13 @@ class NativeClock:
     """One worker's clock; the words are the core's, and Python code counts what it sends."""
 
     __slots__ = (
-        "_added",
         "_core",
         "_counts",
         "_cpu_id",
         "_kind",
+        "_pending",
+        "_seconds",
         "_since",
-        "_spent",
         "_waiting_cpu",
         "_worker",
         "bytes",
@@ -39,13 +39,13 @@ class NativeClock:
             name: worker + getattr(WORKER, name) - core.address >> 3
             for name in ("compute", "kind", "since", "regions", "waiting_cpu")
         }
-        self._spent = reals[at["compute"] : at["compute"] + 5]
+        self._seconds = reals[at["compute"] : at["compute"] + 5]
         self._since = reals[at["since"] : at["since"] + 1]
         self._kind = words[at["kind"] : at["kind"] + 1]
         self._counts = words[at["regions"] : at["regions"] + 4]
         """Of compiled code: regions, messages, bytes, regions of other processes."""
         self._waiting_cpu = reals[at["waiting_cpu"] : at["waiting_cpu"] + 1]
-        self._added = [0.0] * 5
+        self._pending = [0.0] * 5
         """Seconds by kind that are not in the core's words yet: a write there takes longer."""
         self.messages = self.bytes = self.regions = 0
         self.cpu = 0.0
@@ -67,16 +67,16 @@ class NativeClock:
 
     def add(self, kind: int, seconds: float) -> None:
         """Count this time, which is just over, as ``kind``."""
-        self._added[kind] += seconds
+        self._pending[kind] += seconds
 
     def settle(self) -> None:
         """Write what was added to the core's words, before the core counts as another kind."""
-        added = self._added
-        if any(added):
-            self._added = [0.0] * 5
-            for kind, seconds in enumerate(added):
-                self._spent[kind] += seconds
-            self._since[0] += sum(added)
+        pending = self._pending
+        if any(pending):
+            self._pending = [0.0] * 5
+            for kind, seconds in enumerate(pending):
+                self._seconds[kind] += seconds
+            self._since[0] += sum(pending)
 
     @contextmanager
     def during(self, kind: int) -> Generator[None, None, None]:
@@ -91,22 +91,24 @@ class NativeClock:
     def _words(self) -> tuple[int | None, float, int, list[float], list[float]]:
         """The clock of the thread, and the start, kind, seconds and additions of its times."""
         words = float(self._since[0]), int(self._kind[0])
-        return self._cpu_id, *words, [*self._spent], [*self._added]
+        return self._cpu_id, *words, [*self._seconds], [*self._pending]
 
     def read(self) -> WorkerTimes:
         """The times so far; any thread may call this while the worker's thread lives."""
-        at, (cpu_id, since, kind, spent, added) = steady(self._words, counter().now)
+        at, (cpu_id, since, kind, seconds, pending) = steady(self._words, counter().now)
         cpu = self.cpu
         if cpu_id is not None:
             if since:
-                since += sum(added)
-                spent = [a + b for a, b in zip(spent, added, strict=True)]
-                spent[kind] += max(0.0, at - since)
+                since += sum(pending)
+                seconds = [a + b for a, b in zip(seconds, pending, strict=True)]
+                seconds[kind] += max(0.0, at - since)
             cpu = time.clock_gettime(cpu_id)
         times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self._waiting_cpu[0])
-        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
-        regions, messages, sent, times.stolen = self._counts
+        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = (
+            seconds
+        )
+        regions, messages, sent_bytes, times.stolen = self._counts
         times.messages = self.messages + messages
-        times.bytes = self.bytes + sent
+        times.bytes = self.bytes + sent_bytes
         times.regions = regions
         return times

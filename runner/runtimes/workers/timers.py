@@ -50,7 +50,7 @@ class WorkerTimes:
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
 
-    def clipped(self) -> WorkerTimes:
+    def clip(self) -> WorkerTimes:
         """The same with zero in place of what is negative."""
         return WorkerTimes(**{k: max(v, 0) for k, v in dataclasses.asdict(self).items()})
 
@@ -97,13 +97,13 @@ class WorkerClock:
         "kind",
         "messages",
         "regions",
+        "seconds",
         "since",
-        "spent",
         "waiting_cpu",
     )
 
     def __init__(self) -> None:
-        self.spent = [0.0] * 5
+        self.seconds = [0.0] * 5
         self.kind = SCHEDULING
         self.since = perf_counter()
         self.messages = self.bytes = self.regions = 0
@@ -126,13 +126,13 @@ class WorkerClock:
     def switch(self, kind: int) -> None:
         """Count the time from now on as this kind."""
         now = perf_counter()
-        self.spent[self.kind] += now - self.since
+        self.seconds[self.kind] += now - self.since
         self.since = now
         self.kind = kind
 
     def add(self, kind: int, seconds: float) -> None:
         """Count this time, which is just over, as ``kind``: a third of the cost of ``during``."""
-        self.spent[kind] += seconds
+        self.seconds[kind] += seconds
         self.since += seconds
 
     @contextmanager
@@ -146,17 +146,19 @@ class WorkerClock:
             self.switch(before)
 
     def _words(self) -> tuple[int | None, float, int, list[float]]:
-        return self.cpu_id, self.since, self.kind, [*self.spent]
+        return self.cpu_id, self.since, self.kind, [*self.seconds]
 
     def read(self) -> WorkerTimes:
         """The times so far; any thread may call this while the worker's thread lives."""
-        at, (cpu_id, since, kind, spent) = steady(self._words, perf_counter)
+        at, (cpu_id, since, kind, seconds) = steady(self._words, perf_counter)
         cpu = self.cpu
         if cpu_id is not None:
-            spent[kind] += max(0.0, at - since)
+            seconds[kind] += max(0.0, at - since)
             cpu = time.clock_gettime(cpu_id)
         times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self.waiting_cpu)
-        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
+        times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = (
+            seconds
+        )
         times.messages, times.bytes, times.regions = self.messages, self.bytes, self.regions
         return times
 
@@ -176,39 +178,39 @@ class Timers:
         self._clocks = clocks
         self._compute_s = compute_s
         self._total = Times.none(len(clocks), ranks)
-        self._begun: Times | None = self._total
+        self._start_times: Times | None = self._total
 
     def start(self) -> None:
         """Count from now on; does nothing while running."""
-        if self._begun is None:
-            self._begun = self._read()
+        if self._start_times is None:
+            self._start_times = self._read()
 
     def stop(self) -> None:
         """Stop counting; does nothing while stopped."""
-        if self._begun is not None:
+        if self._start_times is not None:
             self._total = self._now()
-            self._begun = None
+            self._start_times = None
 
     def reset(self) -> None:
         """Set the counts to zero; counting continues if it is running."""
         self._total = Times.none(len(self._total.workers), len(self._total.ranks))
-        if self._begun is not None:
-            self._begun = self._read()
+        if self._start_times is not None:
+            self._start_times = self._read()
 
     def _read(self) -> Times:
         workers = [clock.read() for clock in self._clocks]
         return Times(workers, self._compute_s(workers))
 
     def _now(self) -> Times:
-        assert self._begun is not None
-        return self._total.plus(self._read().plus(self._begun, -1))
+        assert self._start_times is not None
+        return self._total.plus(self._read().plus(self._start_times, -1))
 
     def result(self) -> Times:
         """The times counted so far."""
-        found = self._total if self._begun is None else self._now()
+        times = self._total if self._start_times is None else self._now()
         # What a rank has spent is read while its turn may begin or end, and a call of MPI counts
         # as such when it returns.  So a time that hardly grew can seem to have become less.
-        return Times([t.clipped() for t in found.workers], [max(t, 0.0) for t in found.ranks])
+        return Times([t.clip() for t in times.workers], [max(t, 0.0) for t in times.ranks])
 
 
 @dataclass
@@ -241,5 +243,5 @@ class Report:
 
     def gather(self, comm: Any) -> list[Report] | None:
         """The reports of all processes, without results, at process 0; collective over ``comm``."""
-        gathered: list[Report] | None = comm.gather(dataclasses.replace(self, results=[]), root=0)
-        return gathered
+        reports: list[Report] | None = comm.gather(dataclasses.replace(self, results=[]), root=0)
+        return reports

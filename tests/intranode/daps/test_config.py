@@ -35,13 +35,13 @@ def test_a_wrong_configuration_is_refused(wrong: dict[str, Any], words: str) -> 
 def configured(*words: str) -> tuple[Config, str]:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    return DAPS.configured(parser.parse_args(words))
+    return DAPS.from_options(parser.parse_args(words))
 
 
 def test_one_rank_is_set_apart_unless_said_otherwise() -> None:
-    assert Config().set_apart == 0
-    assert Config(progress="ghosts").set_apart == 1
-    assert Config(progress="ghosts", ghosts=3).set_apart == 3
+    assert Config().ghost_count == 0
+    assert Config(progress="ghosts").ghost_count == 1
+    assert Config(progress="ghosts", ghosts=3).ghost_count == 3
 
 
 def test_switches_come_before_the_file_and_the_file_before_defaults(
@@ -54,7 +54,7 @@ def test_switches_come_before_the_file_and_the_file_before_defaults(
     usual = tmp_path / "autotune" / "daps.json"
     published = Config(progress="thread", filter=False, eager=0)
     assert configured() == (published, str(usual))
-    assert DAPS.published() == configured()
+    assert DAPS.machine_config() == configured()
     found, source = configured("--poll-gap-us", "4", "--thread-place", "dedicated")
     assert found == Config(
         progress="thread", filter=False, eager=0, poll_gap_us=4, thread_place="dedicated"

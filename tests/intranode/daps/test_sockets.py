@@ -40,8 +40,8 @@ def test_only_who_knows_the_key_is_accepted(alone: bool) -> None:
     thread.join()
     listener.close()
     assert found is not None
-    assert listener.refused == 3
-    with found, listener.accepted[3] as other:
+    assert listener.refusals == 3
+    with found, listener.peers[3] as other:
         found.sendall(b"word")
         assert other.recv(4) == b"word"
 
@@ -53,7 +53,7 @@ def test_who_listens_must_know_the_key_of_who_connects() -> None:
     assert connect(place, this_host(), 3, bytes(range(KEY))) is None
     thread.join()
     listener.close()
-    listener.accepted[3].close()
+    listener.peers[3].close()
 
 
 def test_ranks_of_other_hosts_are_reached_by_their_addresses() -> None:
@@ -68,7 +68,7 @@ def test_ranks_of_other_hosts_are_reached_by_their_addresses() -> None:
     listener.close()
     assert found is not None
     found.close()
-    listener.accepted[0].close()
+    listener.peers[0].close()
 
 
 def test_addresses_are_of_the_network_not_of_loopback() -> None:

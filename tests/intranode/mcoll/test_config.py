@@ -69,7 +69,8 @@ def test_switches_set_their_fields() -> None:
     parser = argparse.ArgumentParser()
     MCOLL.add_arguments(parser)
     words = "--objects 3 --radix 2 --overlap off --same-bits off --copy publish --spins 0"
-    found, source = MCOLL.configured(parser.parse_args([*words.split(), "--mcoll-config", "none"]))
+    options = parser.parse_args([*words.split(), "--mcoll-config", "none"])
+    found, source = MCOLL.from_options(options)
     expected = Config(objects=3, radix=2, overlap=False, same_bits=False, copy="publish", spins=0)
     assert (found, source) == (expected, "switches")
 
@@ -104,10 +105,10 @@ def test_settings_are_published_for_this_library(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.delenv("MCOLL_CONFIG", raising=False)
-    assert MCOLL.published() == (Config(), "defaults")
+    assert MCOLL.machine_config() == (Config(), "defaults")
     assert main(["--library", "mcoll", "--from", "allgather=ring,objects=2"]) == 0
     usual = tmp_path / "autotune" / "mcoll.json"
-    assert MCOLL.published() == (Config(allgather="ring", objects=2), str(usual))
+    assert MCOLL.machine_config() == (Config(allgather="ring", objects=2), str(usual))
     assert json.loads(usual.read_text())["schema"] == "mcoll/1"
     assert main(["--library", "mcoll", "--from", "steal=off"]) == 2
     assert "--steal" in capsys.readouterr().err
@@ -115,7 +116,7 @@ def test_settings_are_published_for_this_library(
     other.write_text('{"schema": "cab/1", "settings": {}}')
     monkeypatch.setenv("MCOLL_CONFIG", str(other))
     with refused(ConfigError, "intranode.settings_file"):
-        MCOLL.published()
+        MCOLL.machine_config()
     assert isinstance(MCOLL, Library)
 
 
@@ -123,12 +124,12 @@ def test_ranks_are_on_nodes_in_the_order_of_their_first_ones() -> None:
     found = Topology.of(["b", "a", "b", "a"])
     assert found.ranks == ((0, 2), (1, 3))
     assert found.places == {0: (0, 0), 2: (0, 1), 1: (1, 0), 3: (1, 1)}
-    assert Topology.assumed(6, 2).ranks == ((0, 1, 2), (3, 4, 5))
+    assert Topology.of_equal_nodes(6, 2).ranks == ((0, 1, 2), (3, 4, 5))
     with refused(IntranodeError, "intranode.option"):
         Topology.of(["a", "a", "b"])
     for nodes in (-1, 4, 7):
         with refused(IntranodeError, "intranode.option"):
-            Topology.assumed(6, nodes)
+            Topology.of_equal_nodes(6, nodes)
 
 
 def test_each_kind_and_operation_has_a_number() -> None:

@@ -29,7 +29,7 @@ def topologies(nodes: int, locals_: int) -> list[Topology]:
     """Ranks of a node side by side, and dealt out to nodes in turn; of many the latter alone."""
     count = nodes * locals_
     turns = Topology.of([rank % nodes for rank in range(count)])
-    return [turns] if count > 20 else [Topology.assumed(count, nodes), turns]
+    return [turns] if count > 20 else [Topology.of_equal_nodes(count, nodes), turns]
 
 
 def choices(locals_: int) -> list[tuple[int, int]]:
@@ -94,7 +94,7 @@ def test_allreduce_of_any_shape(nodes: int, locals_: int) -> None:
         send = [values.view(np.uint8) for values in whole]
         forms: dict[str, Callable[[Plan], None]] = {
             "bruck": lambda plan, n=count, c=chunks: allreduce.bruck(plan, n, c),  # type: ignore[misc]
-            "collected": lambda plan, n=count, c=chunks: allreduce.collected(  # type: ignore[misc]
+            "collected": lambda plan, n=count, c=chunks: allreduce.bruck_in_order(  # type: ignore[misc]
                 plan, n, c
             ),
             "ring": lambda plan, n=count, c=chunks, o=overlap: allreduce.ring(  # type: ignore[misc]
@@ -149,7 +149,7 @@ def test_scatter_of_any_shape(nodes: int, locals_: int) -> None:
 @pytest.mark.parametrize("locals_", [1, 3])
 def test_sums_of_floats_have_the_same_bits_everywhere(form: str, locals_: int) -> None:
     nodes, count = 8, 33
-    topology = Topology.assumed(nodes * locals_, nodes)
+    topology = Topology.of_equal_nodes(nodes * locals_, nodes)
     whole = [np.random.default_rng(r).normal(size=count) for r in range(nodes * locals_)]
 
     def write(plan: Plan) -> None:
@@ -160,7 +160,7 @@ def test_sums_of_floats_have_the_same_bits_everywhere(form: str, locals_: int) -
         elif form == "rd":
             allreduce.recursive_doubling(plan, count, "p-way")
         else:
-            allreduce.collected(plan, count, "p-way")
+            allreduce.bruck_in_order(plan, count, "p-way")
 
     send = [values.view(np.uint8) for values in whole]
     done = Simulation(topology, locals_, locals_ + 1, lambda _: write, send, 8 * count, np.float64)
@@ -171,7 +171,7 @@ def test_sums_of_floats_have_the_same_bits_everywhere(form: str, locals_: int) -
 
 def test_bruck_of_floats_differs_in_bits_between_nodes() -> None:
     """Why it is not what sums of floats take."""
-    topology = Topology.assumed(7, 7)
+    topology = Topology.of_equal_nodes(7, 7)
     whole = [np.random.default_rng(r).normal(size=64) for r in range(7)]
     done = Simulation(
         topology,
@@ -193,7 +193,7 @@ def test_the_simulation_finds_a_missing_barrier() -> None:
         plan.barrier = lambda: None  # type: ignore[method-assign]
         allgather.bruck(plan, 4)
 
-    topology = Topology.assumed(6, 2)
+    topology = Topology.of_equal_nodes(6, 2)
     send = [np.full(4, rank, np.uint8) for rank in range(6)]
     wrong = 0
     for seed in range(20):
@@ -210,4 +210,4 @@ def test_the_simulation_finds_a_deadlock() -> None:
 
     send = [np.zeros(0, np.uint8)] * 2
     with pytest.raises(Deadlock):
-        Simulation(Topology.assumed(2, 2), 1, 2, lambda _: lonely, send, 0).run()
+        Simulation(Topology.of_equal_nodes(2, 2), 1, 2, lambda _: lonely, send, 0).run()

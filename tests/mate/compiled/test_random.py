@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.runtimes import mate
-from runner.runtimes.mate.compiled.index import marked
+from runner.runtimes.mate.compiled.index import with_index
 from runner.runtimes.mate.compiled.names import resolve
 from runner.runtimes.mate.compiled.source import RegionSource, read
 from runner.runtimes.mate.compiled.uses import Uses, check_calls
@@ -156,7 +156,7 @@ def test_any_function_is_taken_or_refused_in_words(name: str) -> None:
             resolve(source, known)
             check_calls(source)
             Uses([source])
-            marked(source, lambda index: index, dict.fromkeys(known.values(), print))
+            with_index(source, lambda index: index, dict.fromkeys(known.values(), print))
         except mate.GraphError as error:
             refused.append(str(error))
     assert len(refused) > 5

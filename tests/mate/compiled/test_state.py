@@ -10,7 +10,7 @@ import pytest
 from runner.runtimes import mate
 from runner.runtimes.mate.compiled import compiled_graph
 from runner.runtimes.mate.compiled.state import state_type
-from runner.runtimes.mate.compiled.uses import merged
+from runner.runtimes.mate.compiled.uses import merge
 from tests.mate.compiled.running import run, state
 from tests.refusals import refused
 
@@ -106,7 +106,7 @@ def work(part, i):
     wide = np.zeros((4, 6))
     frozen = np.zeros((2, 2))
     frozen.flags.writeable = False
-    uses = merged(compiled_graph(made.graph)._uses.values())
+    uses = merge(compiled_graph(made.graph)._uses.values())
     for arrays, wanted in (
         ([wide, wide[:2]], "float64[2C]"),
         ([wide, wide.T], "float64[2A]"),

@@ -54,7 +54,7 @@ class Options:
     face is ``rows`` rows of an array in which a row of the face comes after ``spread`` - 1 others;
     ``times``: operations in a batch; ``rounds``: batches of each cell; ``share``: the copying ranks
     share one buffer; ``config_source``: where the configuration came from
-    (:meth:`runner.runtimes.intranode.published.Library.configured`).
+    (:meth:`runner.runtimes.intranode.published.Library.from_options`).
     """
 
     program: str
@@ -114,7 +114,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
     intranode.add_arguments(parser)
     options = parser.parse_args(arguments)
     try:
-        config, config_source = intranode.CAB.configured(options)
+        config, config_source = intranode.CAB.from_options(options)
         cells = _cells(options, ranks)
         for cell in cells:
             cell.config(config)

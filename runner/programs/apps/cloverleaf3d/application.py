@@ -21,7 +21,7 @@ from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.runtimes import mate
 
-LOST = 1e-11
+ENERGY_TOLERANCE = 1e-11
 """Share of the mass that rounding may lose."""
 ROUNDING = 1e-12
 """Largest change of the energy by the order of summation, as a share of it."""
@@ -66,14 +66,14 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     solver = agree(comm, set_up)
     startup_s = largest(comm, perf_counter() - begin)
     before = comm.allreduce(sum(block.mass() for block in solver.blocks))
-    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    runs = [_time_run(solver, options) for _ in range(options.repetitions)]
     solver_s, middle, seconds = typical(comm, runs)
     parts = breakdown(comm, middle, solver_s, layout.local_count / config.workers)
     after = comm.allreduce(sum(block.mass() for block in solver.blocks))
     energy = comm.allreduce(sum(block.energy() for block in solver.blocks))
     wrong = _wrong(comm, options, solver, before, after, energy)
     if comm.rank == 0:
-        verified = None if options.verify == "none" else not wrong
+        is_verified = None if options.verify == "none" else not wrong
         cells = math.prod(options.size) * options.steps
         print(
             f"cloverleaf3d {options.variant}: {show_shape(options.size)} cells, {options.steps} "
@@ -94,7 +94,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "ranks": comm.size * layout.local_count,
             "workers": config.workers,
             "solver_s": solver_s,
-            "verified": verified,
+            "verified": is_verified,
             "energy": energy,
             "cells_per_s": cells / solver_s,
             "phases": parts.phases,
@@ -107,7 +107,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _timed(solver: Solver, options: Options) -> RunTimes:
+def _time_run(solver: Solver, options: Options) -> RunTimes:
     for block in solver.blocks:
         block.reset()
     with as_usage_error():
@@ -120,18 +120,18 @@ def _wrong(
     """Faults of the result in words, on every rank; "" if there are none."""
     if options.verify == "none":
         return ""
-    if not (math.isfinite(energy) and abs(after - before) <= LOST * before):
+    if not (math.isfinite(energy) and abs(after - before) <= ENERGY_TOLERANCE * before):
         return f"mass was {before!r} and is {after!r}, energy {energy!r}"
-    expected = ENERGIES.get((*options.size, options.steps), energy)
-    if abs(energy - expected) > ROUNDING * expected:
-        return f"energy {energy!r}, expected {expected!r}"
+    reference_energy = ENERGIES.get((*options.size, options.steps), energy)
+    if abs(energy - reference_energy) > ROUNDING * reference_energy:
+        return f"energy {energy!r}, expected {reference_energy!r}"
     if options.verify != "full":
         return ""
     whole = serial(options.size, options.steps).interior
     for block in solver.blocks:
         (x0, y0, z0), (x1, y1, z1) = block.start, block.stop
-        wanted = whole[:, z0:z1, y0:y1, x0:x1]
-        different = np.argwhere(wanted.view(np.uint64) != block.interior.view(np.uint64))
+        reference = whole[:, z0:z1, y0:y1, x0:x1]
+        different = np.argwhere(reference.view(np.uint64) != block.interior.view(np.uint64))
         mine = ""
         if len(different):
             field, k, j, i = different[0].tolist()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from runner.programs.apps.cloverleaf3d import halo
 from runner.programs.apps.cloverleaf3d.problem import (
-    ADVANCED,
+    ADVANCED_FIELDS,
     COUNT,
     DEPTH,
     DT_DX,
@@ -39,12 +39,12 @@ class Block:
         self.size, self.start, self.stop = size, start, stop
         self.cells = tuple(b - a for a, b in zip(start, stop, strict=True))
         shape = tuple(n + 2 * DEPTH for n in reversed(self.cells))
-        every = COUNT + len(ADVANCED)
+        every = COUNT + len(ADVANCED_FIELDS)
         self.fields: Fields = np.zeros((every, *shape))
         _, rows, row = shape
         self.geometry = scalars([row, row * rows, int(np.prod(shape)), *self.cells])
         self.factors = np.array([GAMMA, DT_DX])
-        self.exchanged = halo.table()
+        self.field_table = halo.table()
         self.own, self.ghosts = (halo.boxes(self.cells, ghost) for ghost in (False, True))
         self.signs = np.array([[reflection(f, axis) for axis in range(3)] for f in range(every)])
         self._kernels = load("runner.programs.apps.cloverleaf3d.kernels")
@@ -85,25 +85,25 @@ class Block:
 
     def packer(self, phase: int, face: int, buffer: Fields) -> Call:
         """A call that copies the layer at a face into a buffer."""
-        chosen = which(phase, face, len(buffer))
-        return self._bind("pack", self.own, chosen, buffer)
+        selector = which(phase, face, len(buffer))
+        return self._bind("pack", self.own, selector, buffer)
 
     def unpacker(self, phase: int, face: int, buffer: Fields) -> Call:
         """A call that copies a buffer into the ghosts behind a face."""
-        chosen = which(phase, face, len(buffer))
-        return self._bind("unpack", self.ghosts, chosen, buffer)
+        selector = which(phase, face, len(buffer))
+        return self._bind("unpack", self.ghosts, selector, buffer)
 
     def copier(self, phase: int, face: int, other: Block) -> Call:
         """A call that copies the layer at a face into the ghosts of the block behind it."""
-        there = other.fields, other.geometry, other.ghosts
-        return self._bind("copy", self.own, which(phase, face), *there)
+        target_arrays = other.fields, other.geometry, other.ghosts
+        return self._bind("copy", self.own, which(phase, face), *target_arrays)
 
     def reflector(self, phase: int, face: int) -> Call:
         """A call that fills the ghosts behind a wall."""
         return self._bind("reflect", self.own, self.ghosts, which(phase, face), self.signs)
 
     def _bind(self, kernel: str, *arrays: NDArray[np.generic]) -> Call:
-        return self._kernels.bind(kernel, self.fields, self.geometry, self.exchanged, *arrays)
+        return self._kernels.bind(kernel, self.fields, self.geometry, self.field_table, *arrays)
 
 
 def which(phase: int, face: int = 0, length: int = 0) -> NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 They are functions of the dialect of compiled regions (runner/runtimes/mate/README.md). ``fields``
 is an array [field][z][y][x]. A face has the number ``2 * axis + side``, ``side`` 0 is low. ``own``
-and ``ghosts`` are int64[6][6], a box for each face (:func:`boxes`). ``exchanged`` is
+and ``ghosts`` are int64[6][6], a box for each face (:func:`boxes`). ``field_table`` is
 int64[phase][7]: the number of fields that are exchanged in a phase, then their numbers. All fields
 of a face are one buffer, one after the other.
 """
@@ -30,26 +30,26 @@ def boxes(cells: Shape, ghost: bool) -> NDArray[np.int64]:
     Along the axes that are exchanged before (x, then y, then z) a layer has its ghosts too: so
     edges and corners travel with it.
     """
-    found = np.empty((FACES, 3, 2), dtype=np.int64)
+    bounds = np.empty((FACES, 3, 2), dtype=np.int64)
     for face in range(FACES):
         axis, side = divmod(face, 2)
         for other, length in enumerate(cells):
             low = 0 if other < axis else DEPTH
-            found[face, 2 - other] = low, length + 2 * DEPTH - low
+            bounds[face, 2 - other] = low, length + 2 * DEPTH - low
         first = (DEPTH, cells[axis])[side]
         if ghost:
             first += (-DEPTH, DEPTH)[side]
-        found[face, 2 - axis] = first, first + DEPTH
-    return found.reshape(FACES, 6)
+        bounds[face, 2 - axis] = first, first + DEPTH
+    return bounds.reshape(FACES, 6)
 
 
 def table() -> NDArray[np.int64]:
-    """``exchanged`` as the functions here take it."""
-    found = np.zeros((len(EXCHANGES), 1 + max(map(len, EXCHANGES))), dtype=np.int64)
-    for line, fields in zip(found, EXCHANGES, strict=True):
+    """``field_table`` as the functions here take it."""
+    rows = np.zeros((len(EXCHANGES), 1 + max(map(len, EXCHANGES))), dtype=np.int64)
+    for line, fields in zip(rows, EXCHANGES, strict=True):
         line[0] = len(fields)
         line[1 : 1 + len(fields)] = fields
-    return found
+    return rows
 
 
 def volume(box: Any) -> int:
@@ -57,33 +57,35 @@ def volume(box: Any) -> int:
     return int((box[1] - box[0]) * (box[3] - box[2]) * (box[5] - box[4]))
 
 
-def pack_face(fields: Any, exchanged: Any, phase: int, box: Any, buffer: Any) -> None:
+def pack_face(fields: Any, field_table: Any, phase: int, box: Any, buffer: Any) -> None:
     """Copy the fields in a box to a buffer."""
     size = volume(box)
-    for n in range(exchanged[phase, 0]):
-        pack(fields[exchanged[phase, n + 1]], box, buffer[n * size :])
+    for n in range(field_table[phase, 0]):
+        pack(fields[field_table[phase, n + 1]], box, buffer[n * size :])
 
 
-def unpack_face(fields: Any, exchanged: Any, phase: int, box: Any, buffer: Any) -> None:
+def unpack_face(fields: Any, field_table: Any, phase: int, box: Any, buffer: Any) -> None:
     """The inverse of :func:`pack_face`."""
     size = volume(box)
-    for n in range(exchanged[phase, 0]):
-        unpack(fields[exchanged[phase, n + 1]], box, buffer[n * size :])
+    for n in range(field_table[phase, 0]):
+        unpack(fields[field_table[phase, n + 1]], box, buffer[n * size :])
 
 
-def copy_face(fields: Any, others: Any, exchanged: Any, phase: int, box: Any, ghosts: Any) -> None:
+def copy_face(
+    fields: Any, others: Any, field_table: Any, phase: int, box: Any, ghosts: Any
+) -> None:
     """Copy a box of the fields to a box of the same extents in another block's fields."""
-    for n in range(exchanged[phase, 0]):
-        number = exchanged[phase, n + 1]
+    for n in range(field_table[phase, 0]):
+        number = field_table[phase, n + 1]
         scale_box(fields[number], box, others[number], ghosts, 1.0)
 
 
 def reflect_face(
-    fields: Any, exchanged: Any, phase: int, box: Any, ghosts: Any, signs: Any, axis: int
+    fields: Any, field_table: Any, phase: int, box: Any, ghosts: Any, signs: Any, axis: int
 ) -> None:
     """Fill the ghosts behind a wall; ``signs`` is float64[field][axis] (problem.reflection)."""
-    for n in range(exchanged[phase, 0]):
-        number = exchanged[phase, n + 1]
+    for n in range(field_table[phase, 0]):
+        number = field_table[phase, n + 1]
         scale_box(fields[number], box, fields[number], ghosts, signs[number, axis])
 
 

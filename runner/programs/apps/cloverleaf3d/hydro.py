@@ -56,28 +56,28 @@ def viscosity(density: Any, u: Any, v: Any, w: Any, q: Any, g: Any) -> None:
         while y <= ny:
             first = z * plane + y * row + ONE
             for i in range(first, first + nx):
-                squeezed = min(expansion(u, v, w, i, row, plane), 0.0)
-                q[i] = 2.0 * density[i] * squeezed * squeezed
+                compression = min(expansion(u, v, w, i, row, plane), 0.0)
+                q[i] = 2.0 * density[i] * compression * compression
             y += ONE
         z += ONE
 
 
-def rise(p: Any, q: Any, i: Any, ahead: Any) -> Any:
+def rise(p: Any, q: Any, i: Any, stride: Any) -> Any:
     """Pressure and viscosity one cell ahead less those one cell behind."""
-    return (p[i + ahead] + q[i + ahead]) - (p[i - ahead] + q[i - ahead])
+    return (p[i + stride] + q[i + stride]) - (p[i - stride] + q[i - stride])
 
 
-def slope(p: Any, q: Any, i: Any, ahead: Any, a: Any, b: Any) -> Any:
+def slope(p: Any, q: Any, i: Any, stride: Any, a: Any, b: Any) -> Any:
     """32 times the gradient of Sobel, from the nine lines around a cell."""
-    total = rise(p, q, i - b - a, ahead)
-    total += 2.0 * rise(p, q, i - b, ahead)
-    total += rise(p, q, i - b + a, ahead)
-    total += 2.0 * rise(p, q, i - a, ahead)
-    total += 4.0 * rise(p, q, i, ahead)
-    total += 2.0 * rise(p, q, i + a, ahead)
-    total += rise(p, q, i + b - a, ahead)
-    total += 2.0 * rise(p, q, i + b, ahead)
-    total += rise(p, q, i + b + a, ahead)
+    total = rise(p, q, i - b - a, stride)
+    total += 2.0 * rise(p, q, i - b, stride)
+    total += rise(p, q, i - b + a, stride)
+    total += 2.0 * rise(p, q, i - a, stride)
+    total += 4.0 * rise(p, q, i, stride)
+    total += 2.0 * rise(p, q, i + a, stride)
+    total += rise(p, q, i + b - a, stride)
+    total += 2.0 * rise(p, q, i + b, stride)
+    total += rise(p, q, i + b + a, stride)
     return total
 
 
@@ -133,9 +133,9 @@ def flux(
     """
     for i in range(first, first + nx):
         flow = 0.5 * step * (speed[i - back] + speed[i])
-        behind, here = density[i - back], density[i]
+        lower, centre = density[i - back], density[i]
         volume[i] = flow
-        mass[i] = flow * (behind if flow > 0.0 else here)
+        mass[i] = flow * (lower if flow > 0.0 else centre)
 
 
 def fluxes(f: Any, g: Any, factors: Any) -> None:
@@ -156,11 +156,11 @@ def fluxes(f: Any, g: Any, factors: Any) -> None:
         z += ONE
 
 
-def carried(q: Any, mass: Any, i: Any, back: Any) -> Any:
+def net_inflow(q: Any, mass: Any, i: Any, back: Any) -> Any:
     """What the mass through both faces of one axis carries of a quantity into a cell."""
     low, high = mass[i], mass[i + back]
-    behind, here, ahead = q[i - back], q[i], q[i + back]
-    return low * (behind if low > 0.0 else here) - high * (here if high > 0.0 else ahead)
+    lower, centre, upper = q[i - back], q[i], q[i + back]
+    return low * (lower if low > 0.0 else centre) - high * (centre if high > 0.0 else upper)
 
 
 @distinct
@@ -195,30 +195,30 @@ def advect(
                 density[i] = mass
                 energy[i] = np.divide(
                     before * energy1[i]
-                    + carried(energy1, mx, i, ONE)
-                    + carried(energy1, my, i, row)
-                    + carried(energy1, mz, i, plane),
+                    + net_inflow(energy1, mx, i, ONE)
+                    + net_inflow(energy1, my, i, row)
+                    + net_inflow(energy1, mz, i, plane),
                     mass,
                 )
                 u[i] = np.divide(
                     before * u1[i]
-                    + carried(u1, mx, i, ONE)
-                    + carried(u1, my, i, row)
-                    + carried(u1, mz, i, plane),
+                    + net_inflow(u1, mx, i, ONE)
+                    + net_inflow(u1, my, i, row)
+                    + net_inflow(u1, mz, i, plane),
                     mass,
                 )
                 v[i] = np.divide(
                     before * v1[i]
-                    + carried(v1, mx, i, ONE)
-                    + carried(v1, my, i, row)
-                    + carried(v1, mz, i, plane),
+                    + net_inflow(v1, mx, i, ONE)
+                    + net_inflow(v1, my, i, row)
+                    + net_inflow(v1, mz, i, plane),
                     mass,
                 )
                 w[i] = np.divide(
                     before * w1[i]
-                    + carried(w1, mx, i, ONE)
-                    + carried(w1, my, i, row)
-                    + carried(w1, mz, i, plane),
+                    + net_inflow(w1, mx, i, ONE)
+                    + net_inflow(w1, my, i, row)
+                    + net_inflow(w1, mz, i, plane),
                     mass,
                 )
             y += ONE

@@ -43,24 +43,26 @@ def run(fields: Any, geometry: Any, factors: Any, which: Any) -> None:
     _run(carray(fields, (COUNT, g[2])), carray(which, (3,))[0], g, carray(factors, (2,)))
 
 
-def pack(fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, buffer: Any) -> None:
+def pack(fields: Any, geometry: Any, field_table: Any, boxes: Any, which: Any, buffer: Any) -> None:
     w = carray(which, (3,))
     box = carray(boxes, (6, 6))[w[1]]
     _pack(
         carray(fields, shape(carray(geometry, (6,)))),
-        carray(exchanged, (4, 7)),
+        carray(field_table, (4, 7)),
         w[0],
         box,
         carray(buffer, w[2]),
     )
 
 
-def unpack(fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, buffer: Any) -> None:
+def unpack(
+    fields: Any, geometry: Any, field_table: Any, boxes: Any, which: Any, buffer: Any
+) -> None:
     w = carray(which, (3,))
     box = carray(boxes, (6, 6))[w[1]]
     _unpack(
         carray(fields, shape(carray(geometry, (6,)))),
-        carray(exchanged, (4, 7)),
+        carray(field_table, (4, 7)),
         w[0],
         box,
         carray(buffer, w[2]),
@@ -70,7 +72,7 @@ def unpack(fields: Any, geometry: Any, exchanged: Any, boxes: Any, which: Any, b
 def copy(
     fields: Any,
     geometry: Any,
-    exchanged: Any,
+    field_table: Any,
     boxes: Any,
     which: Any,
     others: Any,
@@ -85,7 +87,7 @@ def copy(
     _copy(
         carray(fields, shape(carray(geometry, (6,)))),
         other,
-        carray(exchanged, (4, 7)),
+        carray(field_table, (4, 7)),
         w[0],
         box,
         behind,
@@ -95,7 +97,7 @@ def copy(
 def reflect(
     fields: Any,
     geometry: Any,
-    exchanged: Any,
+    field_table: Any,
     boxes: Any,
     ghosts: Any,
     which: Any,
@@ -103,5 +105,5 @@ def reflect(
 ) -> None:
     w = carray(which, (3,))
     box, behind = carray(boxes, (6, 6))[w[1]], carray(ghosts, (6, 6))[w[1]]
-    f, e = carray(fields, shape(carray(geometry, (6,)))), carray(exchanged, (4, 7))
+    f, e = carray(fields, shape(carray(geometry, (6,)))), carray(field_table, (4, 7))
     _reflect(f, e, w[0], box, behind, carray(signs, (COUNT, np.uint64(3))), w[1] // TWO)

@@ -53,20 +53,20 @@ def parse(arguments: list[str]) -> Options:
         "python -m runner.programs.apps.cloverleaf3d",
         "Compressible gas in a box with walls, explicit steps.",
     )
-    known = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
+    inputs = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--input", metavar="NAME", help=f"one of: {inputs}")
     add("--size", metavar="NXxNYxNZ", help="cells, instead of --input")
     add("--steps", type=positive, metavar="S", help="time steps (default: the input's, or 20)")
     add("--grid", metavar="PXxPYxPZ", help="process grid (default: the least surface)")
     checks = "energy: the stored one, no mass lost; full: also every bit of a serial run"
     add("--verify", choices=("energy", "full", "none"), default="energy", help=checks)
     add_common(parser, VARIANTS)
-    given = parser.parse_args(arguments)
-    name = chosen_input(INPUTS, given.input, ("--size", given.size))
-    size, steps = (parse_shape(given.size, "--size", 3), 20) if name is None else INPUTS[name][:2]
-    config = config_of(given)
-    if given.variant != "mate" and config.ranks_per_process > 1:
+    options = parser.parse_args(arguments)
+    name = chosen_input(INPUTS, options.input, ("--size", options.size))
+    size, steps = (parse_shape(options.size, "--size", 3), 20) if name is None else INPUTS[name][:2]
+    config = config_of(options)
+    if options.variant != "mate" and config.ranks_per_process > 1:
         raise AppUsageError(
             "--workers and --ranks-per-process mean nothing to --variant mpi",
             code="app_option.ranks",
@@ -78,11 +78,11 @@ def parse(arguments: list[str]) -> Options:
     return Options(
         input=name,
         size=size,
-        steps=given.steps or steps,
-        grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
-        verify=given.verify,
-        repetitions=given.repetitions,
-        variant=given.variant,
+        steps=options.steps or steps,
+        grid=parse_shape(options.grid, "--grid", 3) if options.grid else None,
+        verify=options.verify,
+        repetitions=options.repetitions,
+        variant=options.variant,
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )

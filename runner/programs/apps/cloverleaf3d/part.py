@@ -38,7 +38,7 @@ class Part:
         """Local ranks behind the faces."""
         self.fields, self.geometry, self.factors = block.fields, block.geometry, block.factors
         self.lines = block.fields.reshape(len(block.fields), -1)
-        self.exchanged, self.signs = block.exchanged, block.signs
+        self.field_table, self.signs = block.field_table, block.signs
         self.own, self.ghosts = block.own, block.ghosts
         cut = [a for a in range(3) if layout.processes[a] * layout.local[a] > 1] or [2]
         self.stages = len(cut)
@@ -53,7 +53,7 @@ class Part:
         remote = [face for face in range(FACES) if self.behind[face] == PROCESS]
         self.place = [remote.index(face) if face in remote else 0 for face in range(FACES)]
         """Where the buffers of a face begin, in groups of one for each phase."""
-        self.packed, self.received = (
+        self.send_buffers, self.receive_buffers = (
             [self.block.buffer(phase, face) for face in remote for phase in range(PHASES)]
             for _ in range(2)
         )
@@ -74,8 +74,8 @@ class Part:
 
     def _add_message(self, phase: int, face: int) -> None:
         at = self.place[face] * PHASES + phase
-        outgoing = mate.pieces(self.packed[at], self._split)
-        incoming = mate.pieces(self.received[at], self._split)
+        outgoing = mate.pieces(self.send_buffers[at], self._split)
+        incoming = mate.pieces(self.receive_buffers[at], self._split)
         self.outgoing += outgoing
         self.incoming += incoming
         self.peers += [self._rank(self._faces[face])] * len(outgoing)
@@ -102,7 +102,7 @@ class Part:
         for face in range(FACES):
             if self.behind[face] == PROCESS:
                 for phase in range(PHASES):
-                    buffer = self.received[self.place[face] * PHASES + phase]
+                    buffer = self.receive_buffers[self.place[face] * PHASES + phase]
                     self._unpacks[face, phase] = self.block.unpacker(phase, face, buffer)
 
     def _copy(self, phase: int, face: int, other: Block) -> Call:
@@ -110,7 +110,7 @@ class Part:
             return self.block.reflector(phase, face)
         if self.behind[face] == RANK:
             return self.block.copier(phase, face, other)
-        return self.block.packer(phase, face, self.packed[self.place[face] * PHASES + phase])
+        return self.block.packer(phase, face, self.send_buffers[self.place[face] * PHASES + phase])
 
     def compute(self, i: int) -> None:
         """Run the kernels that come before stage ``i``, then bring the layers on their way."""
@@ -118,7 +118,7 @@ class Part:
         if stage == 0:
             if i > 0:
                 self._pass_on(self.stages, (phase + PHASES - 1) % PHASES)
-            self._timed(i, lambda: self._kernels(i, phase))
+            self._time_kernels(i, lambda: self._kernels(i, phase))
         if i < self.last:
             self._pass_on(stage, phase)
 
@@ -128,15 +128,15 @@ class Part:
         if i < self.last:
             self.block.run(phase)
 
-    def _timed(self, i: int, kernels: Callable[[], None]) -> None:
-        sampled = i // self.stages % SAMPLE == 0
-        cpu = self.ctx.cpu_seconds() if sampled else 0.0
+    def _time_kernels(self, i: int, kernels: Callable[[], None]) -> None:
+        is_sample = i // self.stages % SAMPLE == 0
+        cpu = self.ctx.cpu_seconds() if is_sample else 0.0
         begin = self.ctx.seconds()
         kernels()
-        spent = self.ctx.seconds() - begin
-        self.kernels_s[0] += spent
-        if sampled:
-            self.kernels_s[1:] += spent, self.ctx.cpu_seconds() - cpu
+        seconds = self.ctx.seconds() - begin
+        self.kernels_s[0] += seconds
+        if is_sample:
+            self.kernels_s[1:] += seconds, self.ctx.cpu_seconds() - cpu
 
     def _pass_on(self, stage: int, phase: int) -> None:
         with self.ctx.buffering():

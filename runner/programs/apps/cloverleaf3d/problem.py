@@ -31,14 +31,14 @@ def numbers(*names: str) -> tuple[int, ...]:
 VELOCITIES = numbers("velocity_x", "velocity_y", "velocity_z")
 STATE = (*numbers("density", "energy"), *VELOCITIES)
 FLUXES = tuple(range(NUMBER["volume_flux_x"], COUNT))
-ADVANCED = tuple(range(COUNT, COUNT + len(STATE)))
+ADVANCED_FIELDS = tuple(range(COUNT, COUNT + len(STATE)))
 """The state after the acceleration, in five more fields."""
 STEP = ("ideal_gas", "viscosity", "accelerate", "fluxes", "advect")
 """The kernels of a step, in the order of :func:`runner.programs.apps.cloverleaf3d.hydro.run`."""
 EXCHANGES = (
     numbers("density", "energy", "pressure", "velocity_x", "velocity_y", "velocity_z"),
     numbers("viscosity"),
-    ADVANCED,
+    ADVANCED_FIELDS,
     FLUXES,
 )
 """The fields whose halo is exchanged after each kernel of a step but the last.
@@ -54,7 +54,7 @@ def reflection(field: int, axis: int) -> float:
 
     Nothing flows through a wall: the normal velocity changes its sign, normal fluxes vanish.
     """
-    if field in ADVANCED:
+    if field in ADVANCED_FIELDS:
         field = STATE[field - COUNT]
     if field in VELOCITIES:
         return -1.0 if field - VELOCITIES[0] == axis else 1.0

@@ -29,17 +29,17 @@ def compute(part: Part, i: int) -> None:
 
 
 def _kernels(part: Part, i: int, phase: int) -> None:
-    sampled = i // part.stages % SAMPLE == 0
-    cpu = part.ctx.cpu_seconds() if sampled else 0.0
+    is_sample = i // part.stages % SAMPLE == 0
+    cpu = part.ctx.cpu_seconds() if is_sample else 0.0
     begin = part.ctx.seconds()
     if phase == 0 and i > 0:
         hydro.run(part.lines, PHASES, part.geometry, part.factors)
     if i < part.last:
         hydro.run(part.lines, phase, part.geometry, part.factors)
-    spent = part.ctx.seconds() - begin
-    part.kernels_s[0] += spent
-    if sampled:
-        part.kernels_s[1] += spent
+    seconds = part.ctx.seconds() - begin
+    part.kernels_s[0] += seconds
+    if is_sample:
+        part.kernels_s[1] += seconds
         part.kernels_s[2] += part.ctx.cpu_seconds() - cpu
 
 
@@ -53,7 +53,7 @@ def _pass_on(part: Part, stage: int, phase: int) -> None:
                 if part.behind[face] == WALL:
                     halo.reflect_face(
                         part.fields,
-                        part.exchanged,
+                        part.field_table,
                         phase,
                         own,
                         part.ghosts[face],
@@ -63,10 +63,10 @@ def _pass_on(part: Part, stage: int, phase: int) -> None:
                 elif part.behind[face] == RANK:
                     ghosts = part.ghosts_behind[face]
                     others = part.fields_behind[face]
-                    halo.copy_face(part.fields, others, part.exchanged, phase, own, ghosts)
+                    halo.copy_face(part.fields, others, part.field_table, phase, own, ghosts)
                 else:
-                    buffer = part.packed[part.place[face] * PHASES + phase]
-                    halo.pack_face(part.fields, part.exchanged, phase, own, buffer)
+                    buffer = part.send_buffers[part.place[face] * PHASES + phase]
+                    halo.pack_face(part.fields, part.field_table, phase, own, buffer)
 
 
 def receive(part: Part, i: int) -> None:
@@ -93,5 +93,7 @@ def unpack(part: Part, i: int) -> None:
         with part.ctx.buffering():
             for face in range(2 * axis, 2 * axis + 2):
                 if part.behind[face] == PROCESS:
-                    buffer = part.received[part.place[face] * PHASES + phase]
-                    halo.unpack_face(part.fields, part.exchanged, phase, part.ghosts[face], buffer)
+                    buffer = part.receive_buffers[part.place[face] * PHASES + phase]
+                    halo.unpack_face(
+                        part.fields, part.field_table, phase, part.ghosts[face], buffer
+                    )

@@ -39,10 +39,10 @@ def unpack(part: Part, i: int) -> None:
     regions.unpack(part, i)
 
 
-def make_graph(compiled: bool = True, neighbours: bool = True) -> mate.Graph:
+def make_graph(is_compiled: bool = True, neighbours: bool = True) -> mate.Graph:
     """The graph; ``neighbours`` False: a rank does not wait for its neighbours, which is wrong.
 
-    ``compiled`` False: the same regions in Python, for the Python core.
+    ``is_compiled`` False: the same regions in Python, for the Python core.
     """
     graph = mate.Graph("cloverleaf3d")
     wait = ["compute*@"] if neighbours else []
@@ -52,12 +52,12 @@ def make_graph(compiled: bool = True, neighbours: bool = True) -> mate.Graph:
         (send, ["compute"]),
         (unpack, ["receive", "compute"]),
     ):
-        add = graph.region(body.__name__, depends, compiled=compiled)
-        add(body if compiled else BODIES[body.__name__])
+        add = graph.region(body.__name__, depends, compiled=is_compiled)
+        add(body if is_compiled else BODIES[body.__name__])
     return graph
 
 
-GRAPH, IN_PYTHON = make_graph(), make_graph(compiled=False)
+GRAPH, IN_PYTHON = make_graph(), make_graph(is_compiled=False)
 
 
 class OnMate:

@@ -63,10 +63,10 @@ class Flat:
         self._block.reset()
         meter = Meter()
         self._messages = self._bytes = 0
-        with TimedPart(self._comm) as timed:
+        with TimedPart(self._comm) as part:
             for _ in range(steps):
                 self._step(meter)
-        return RunTimes(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
+        return RunTimes(part.seconds, [meter], [meter.compute], self._messages, self._bytes)
 
     def _step(self, meter: Meter) -> None:
         for phase, stages in enumerate(self._stages):
@@ -81,19 +81,19 @@ class Flat:
         comm = self._comm
         begin = perf_counter()
         requests = [comm.Irecv(*message) for message in stage.receives]
-        posted = perf_counter()
+        post_end = perf_counter()
         for call in stage.pack:
             call()
-        packed = perf_counter()
+        pack_end = perf_counter()
         requests += [comm.Isend(*message) for message in stage.sends]
-        sent = perf_counter()
+        send_end = perf_counter()
         if requests:
             MPI.Request.Waitall(requests)
-        arrived = perf_counter()
+        wait_end = perf_counter()
         for call in stage.unpack:
             call()
-        meter.mpi += (posted - begin) + (sent - packed)
-        meter.waiting += arrived - sent
-        meter.buffering += (packed - posted) + (perf_counter() - arrived)
+        meter.mpi += (post_end - begin) + (send_end - pack_end)
+        meter.waiting += wait_end - send_end
+        meter.buffering += (pack_end - post_end) + (perf_counter() - wait_end)
         self._messages += len(stage.sends)
         self._bytes += sum(buffer.nbytes for buffer, _, _ in stage.sends)

@@ -34,7 +34,7 @@ def config_of(
         plain = mate.Config().steal
         own = None if options.steal == plain else options.steal
         try:
-            config, source = intranode.CAB.configured(_with(options, own))
+            config, source = intranode.CAB.from_options(_with(options, own))
         except intranode.ConfigError as problem:
             raise AppUsageError(str(problem), code=problem.code) from None
         return _with(options, plain), config, source

@@ -36,7 +36,7 @@ def config_of(
         try:
             config = tarragon.from_arguments(options)
             if options.variant in compiled_variants:
-                tarragon.check_compiled(config)
+                tarragon.check_compiled_tasks(config)
             return config
         except RunnerError as problem:
             raise AppUsageError(str(problem), code=problem.code) from None

@@ -198,7 +198,7 @@ class TpodSolver(ABC):
         meetings = [
             (axis, side, (process, blocks.across(number, axis, side)))
             for axis, side, process in self._remote
-            if self.config.messages == "block" and blocks.beside(number, axis, side) is None
+            if self.config.messages == "block" and blocks.neighbour(number, axis, side) is None
         ]
         task = self.task(box, meetings)
         task.after = blocks.neighbours(number)
@@ -213,7 +213,7 @@ class TpodSolver(ABC):
             partner = process, count + opposite_faces.index((axis, 1 - side))
             task = FaceTask(self, self._whole, [(axis, side, partner)])
             for number, block in enumerate(self._inner):
-                if self._blocks.beside(number, axis, side) is None:
+                if self._blocks.neighbour(number, axis, side) is None:
                     block.same.append(count + len(tasks))
                     task.after.append(number)
             tasks.append(task)

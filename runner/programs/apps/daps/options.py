@@ -110,7 +110,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
     add_arguments(parser)
     options = parser.parse_args(arguments)
     try:
-        config, config_source = DAPS.configured(options)
+        config, config_source = DAPS.from_options(options)
         modes = _modes(options, config)
     except IntranodeError as error:
         raise AppUsageError(str(error), code=error.code) from None
@@ -146,7 +146,7 @@ def _words(text: str) -> tuple[str, ...]:
 def mode_name(config: Config) -> str:
     """The way of progress, as ``--modes`` has it."""
     if config.progress == "ghosts":
-        return f"ghosts:{config.set_apart}"
+        return f"ghosts:{config.ghost_count}"
     return "thread:dedicated" if config.thread_place == "dedicated" else config.progress
 
 

@@ -36,7 +36,7 @@ class Product:
         edge, self._count = options.edge, _BLOCKS * daps.size
         outer = (edge + 2, edge + 1, edge + 1)
         # With ghosts a rank has more blocks than without.
-        most_ghosts = max(config.set_apart for config in options.modes.values())
+        most_ghosts = max(config.ghost_count for config in options.modes.values())
         least = max(daps.size - most_ghosts * len(set(daps.nodes)), 1)
         inside = (slice(None), slice(1, -1), slice(0, edge), slice(1, None))
         block_count = -(-self._count // least)

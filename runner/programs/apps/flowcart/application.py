@@ -77,9 +77,9 @@ def parse(arguments: list[str]) -> Options:
         "python -m runner.programs.apps.flowcart",
         "Multigrid on a mesh with cut cells: uneven work.",
     )
-    known = ", ".join(f"{name} ({words})" for name, (*_, words) in INPUTS.items())
+    inputs = ", ".join(f"{name} ({words})" for name, (*_, words) in INPUTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--input", metavar="NAME", help=f"one of: {inputs}")
     add("--width", type=positive, metavar="N", help="cells along each side, instead of --input")
     add(
         "--cut-work",
@@ -93,12 +93,12 @@ def parse(arguments: list[str]) -> Options:
     add("--balance", choices=BALANCES, default="none",
         help="who holds which ranks, from a short run before the clock starts")  # fmt: skip
     add_common(parser, VARIANTS)
-    given = parser.parse_args(arguments)
-    name = chosen_input(INPUTS, given.input, ("--width", given.width))
-    width, cycles, cut_work = (given.width, 10, CUT_WORK) if name is None else INPUTS[name][:3]
-    config = config_of(given)
-    if given.variant != "mate" and (
-        config.ranks_per_process > 1 or given.balance != "none" or config.steal != "process"
+    options = parser.parse_args(arguments)
+    name = chosen_input(INPUTS, options.input, ("--width", options.width))
+    width, cycles, cut_work = (options.width, 10, CUT_WORK) if name is None else INPUTS[name][:3]
+    config = config_of(options)
+    if options.variant != "mate" and (
+        config.ranks_per_process > 1 or options.balance != "none" or config.steal != "process"
     ):
         raise AppUsageError(
             "--workers, --ranks-per-process, --balance and --steal mean nothing to --variant mpi",
@@ -111,14 +111,14 @@ def parse(arguments: list[str]) -> Options:
     return Options(
         input=name,
         width=width,
-        cut_work=given.cut_work or cut_work,
-        cycles=given.cycles or cycles,
-        verify=given.verify,
-        repetitions=given.repetitions,
-        variant=given.variant,
-        balance=given.balance,
+        cut_work=options.cut_work or cut_work,
+        cycles=options.cycles or cycles,
+        verify=options.verify,
+        repetitions=options.repetitions,
+        variant=options.variant,
+        balance=options.balance,
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )
 
 
@@ -142,11 +142,11 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     else:
         solver = agree(comm, lambda: Flat(comm, mesh))
     startup_s = largest(comm, perf_counter() - begin)
-    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    runs = [_time_run(solver, options) for _ in range(options.repetitions)]
     solver_s, middle, seconds = typical(comm, runs)
     ranks = comm.size * config.ranks_per_process
     parts = breakdown(comm, middle, solver_s, config.ranks_per_process / config.workers)
-    stolen = comm.allreduce(solver.stolen if isinstance(solver, OnMate) else 0)
+    stolen_regions = comm.allreduce(solver.stolen_regions if isinstance(solver, OnMate) else 0)
     cores = [c for own in comm.allgather([m.compute for m in middle.meters]) for c in own]
     cut = imbalance(cores, solver_s)
     left, before = residual(comm, mesh, solver.domain)
@@ -156,7 +156,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         else ""
     )
     if comm.rank == 0:
-        verified = None if options.verify == "none" else not wrong
+        is_verified = None if options.verify == "none" else not wrong
         counts = [len(row) for row in solver.map] if isinstance(solver, OnMate) else []
         print(
             f"flowcart {options.variant}: {mesh.levels[0].count} cells in a box of "
@@ -177,9 +177,9 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "rank_counts": counts,
             "workers": config.workers,
             "steal": config.steal,
-            "stolen": stolen,
+            "stolen": stolen_regions,
             "solver_s": solver_s,
-            "verified": verified,
+            "verified": is_verified,
             "residual": left,
             "core_imbalance": cut,
             "phases": parts.phases,
@@ -192,7 +192,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _timed(solver: Flat | OnMate, options: Options) -> RunTimes:
+def _time_run(solver: Flat | OnMate, options: Options) -> RunTimes:
     solver.domain.reset()
     with as_usage_error():
         return solver.solve(options.cycles)
@@ -204,9 +204,9 @@ def _wrong(comm: Any, mesh: Mesh, options: Options, domain: Domain) -> str:
         return ""
     mine = "" if np.isfinite(domain.values).all() else "a value is no number"
     if options.verify == "full" and not mine:
-        wanted, cells = serial(mesh, options.cycles), domain.layers[0].cells
-        seen = domain.values.view(np.uint64)
-        different = np.flatnonzero(seen != wanted[cells].view(np.uint64))
+        reference, cells = serial(mesh, options.cycles), domain.layers[0].cells
+        bits = domain.values.view(np.uint64)
+        different = np.flatnonzero(bits != reference[cells].view(np.uint64))
         if len(different):
             mine = f"cell {cells[different[0]]} differs from a serial run"
     return next((text for text in comm.allgather(mine) if text), "")
@@ -231,9 +231,9 @@ def residual_is_wrong(width: int, cycles: int, left: float, before: float) -> st
     A late or lost ghost value makes the convergence slower. All variants have the same bits; only
     the summation of the norm may differ between machines.
     """
-    expected = RESIDUALS.get((width, cycles))
-    if expected is None:
+    reference = RESIDUALS.get((width, cycles))
+    if reference is None:
         return "" if left < 0.5 * before else f"residual {left!r} after {before!r}"
-    if abs(left - expected) <= 1e-9 * expected + 1e-13 * before:
+    if abs(left - reference) <= 1e-9 * reference + 1e-13 * before:
         return ""
-    return f"residual {left!r}, expected {expected!r}"
+    return f"residual {left!r}, expected {reference!r}"

@@ -29,7 +29,7 @@ class Stage:
     prolongs: bool = False
 
     @property
-    def exchanged(self) -> int:
+    def exchange_array(self) -> int:
         """Which values the next stage reads from other ranks: 2 * level + array, -1 for none.
 
         After a restriction they are zero everywhere.
@@ -61,4 +61,4 @@ LEVEL = tuple(stage.level for stage in CYCLE)
 SOURCE = tuple(stage.source for stage in CYCLE)
 SMOOTHS = tuple(int(stage.smooths) for stage in CYCLE)
 PROLONGS = tuple(int(stage.prolongs) for stage in CYCLE)
-EXCHANGED = tuple(stage.exchanged for stage in CYCLE)
+EXCHANGE_ARRAYS = tuple(stage.exchange_array for stage in CYCLE)

@@ -100,24 +100,24 @@ class Domain:
         level = mesh.levels[depth]
         local = np.full(int(owner.max()) + 1, -1)
         local[self.ranks] = np.arange(len(self.ranks))
-        owned = [np.flatnonzero(owner == rank) for rank in self.ranks]
-        cells = np.concatenate(owned)
+        own_cells = [np.flatnonzero(owner == rank) for rank in self.ranks]
+        cells = np.concatenate(own_cells)
         place = np.empty(level.count, dtype=np.int64)
         place[cells] = np.arange(len(cells))
         tables, slices = [], []
         start, end = 0, len(cells)
-        for number, mine in enumerate(owned):
+        for number, mine in enumerate(own_cells):
             around = level.neighbours[mine]
-            known = around >= 0
-            home = np.where(known, local[owner[around]], -1)
-            near = np.unique(home[known & (home >= 0)])
+            has_neighbour = around >= 0
+            home = np.where(has_neighbour, local[owner[around]], -1)
+            near = np.unique(home[has_neighbour & (home >= 0)])
             self.neighbours[number].update(near[near != number].tolist())
             table = place[around]
-            outside = known & (home < 0)
+            outside = has_neighbour & (home < 0)
             # Owners only grow along the curve, so the ghosts of one owner lie together.
             ghosts = np.unique(around[outside])
             table[outside] = end + np.searchsorted(ghosts, around[outside])
-            table[~known] = -1
+            table[~has_neighbour] = -1
             exchanges = [
                 _exchange(int(other), owner, ghosts, end, mine, around, outside, place, self._place)
                 for other in np.unique(owner[ghosts])
@@ -131,8 +131,8 @@ class Domain:
         if depth + 1 < LEVELS:
             above = self.layers[0].cells
             order = np.argsort(above)
-            wanted = level.parents[cells]
-            parents = order[np.searchsorted(above, wanted, sorter=order)].astype(np.uint32)
+            parent_ids = level.parents[cells]
+            parents = order[np.searchsorted(above, parent_ids, sorter=order)].astype(np.uint32)
         put = self._place
         return Layer(
             cells,
@@ -191,10 +191,10 @@ class Domain:
         return [self._copies(number, stage) for stage in CYCLE]
 
     def _copies(self, number: int, stage: Stage) -> list[Call]:
-        if stage.exchanged < 0:
+        if stage.exchange_array < 0:
             return []
-        layer = self.layers[stage.exchanged // 2]
-        values = layer.values[stage.exchanged % 2]
+        layer = self.layers[stage.exchange_array // 2]
+        values = layer.values[stage.exchange_array % 2]
         return [
             self._kernels.bind(
                 "gather", values, e.places, e.outgoing, scalars([len(e.places), len(values)])

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
-from runner.programs.apps.flowcart.cycle import COUNT, EXCHANGED
+from runner.programs.apps.flowcart.cycle import COUNT, EXCHANGE_ARRAYS
 from runner.programs.apps.flowcart.domain import Domain
 from runner.programs.apps.flowcart.mesh import Mesh
 
@@ -45,34 +45,34 @@ class Flat:
             self._exchange(stage, Meter())
         meter = Meter()
         self._messages = self._bytes = 0
-        with TimedPart(self._comm) as timed:
+        with TimedPart(self._comm) as part:
             for _ in range(cycles):
                 for stage in range(COUNT):
                     for call in self._stages[stage]:
                         meter.run(call)
                     self._exchange(stage, meter)
-        return RunTimes(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
+        return RunTimes(part.seconds, [meter], [meter.compute], self._messages, self._bytes)
 
     def _exchange(self, stage: int, meter: Meter) -> None:
         """Fill the ghosts that the next stage reads."""
         from mpi4py import MPI
 
-        which = EXCHANGED[stage]
+        which = EXCHANGE_ARRAYS[stage]
         if which < 0 or not (sends := self._sends[which // 2]):
             return
         receives = self._receives[which]
         begin = perf_counter()
         MPI.Prequest.Startall(receives)
-        posted = perf_counter()
+        post_end = perf_counter()
         for copy in self._packing[stage]:
             copy()
-        packed = perf_counter()
+        pack_end = perf_counter()
         MPI.Prequest.Startall(sends)
-        sent = perf_counter()
+        send_end = perf_counter()
         MPI.Request.Waitall(receives + sends)
-        arrived = perf_counter()
-        meter.mpi += (posted - begin) + (sent - packed)
-        meter.waiting += arrived - sent
-        meter.buffering += packed - posted
+        wait_end = perf_counter()
+        meter.mpi += (post_end - begin) + (send_end - pack_end)
+        meter.waiting += wait_end - send_end
+        meter.buffering += pack_end - post_end
         self._messages += len(sends)
         self._bytes += self._sizes[which // 2]

@@ -17,17 +17,17 @@ from runner.runtimes import mate
 from runner.runtimes.mate.balance import balanced
 
 BALANCES = ("none", "consecutive", "shuffle")
-SAMPLED = 3
+SAMPLE_CYCLES = 3
 """Number of cycles of the sampling run: a dozen updates of the finest level."""
 
 
 def _in_python(graph: mate.Graph) -> mate.Graph:
     """The graph with Python regions that call kernels: cut cells in plain Python take hours."""
-    made = mate.Graph(graph.name)
+    python_graph = mate.Graph(graph.name)
     for region in graph.regions:
         depends = [str(dependency) for dependency in region.depends]
-        made.region(region.name, depends)(BODIES[region.name])
-    return made
+        python_graph.region(region.name, depends)(BODIES[region.name])
+    return python_graph
 
 
 class OnMate:
@@ -36,10 +36,10 @@ class OnMate:
     def __init__(self, comm: Any, mesh: Mesh, config: mate.Config, balance: str) -> None:
         self._comm, self._mesh, self._config = comm, mesh, config
         self._owners = mesh.shares(comm.size * config.ranks_per_process)
-        graph = regions.GRAPH if comm.size > 1 else regions.ALONE
+        graph = regions.GRAPH if comm.size > 1 else regions.LOCAL_GRAPH
         self._graph = graph if config.core == "native" else _in_python(graph)
         self._begin = self._end = 0.0
-        self.stolen = 0
+        self.stolen_regions = 0
         """Regions that the last run has run for other processes, by this one."""
         self._parts: list[Part] = []
         self._arena: mate.Arena | None = None
@@ -56,7 +56,7 @@ class OnMate:
     def _sample(self, balance: str) -> None:
         """Set the rank map after a short run that measures the cost of each rank."""
         self.solve(1)  # The first cycle touches memory.
-        report = self._run(SAMPLED)
+        report = self._run(SAMPLE_CYCLES)
         costs = [0.0] * sum(map(len, self.map))
         for ranks, seconds in self._comm.allgather((report.local_ranks, report.rank_compute_s)):
             for rank, second in zip(ranks, seconds, strict=True):
@@ -84,7 +84,7 @@ class OnMate:
     def solve(self, cycles: int) -> RunTimes:
         """Run this number of cycles from the domain's values, after a barrier."""
         report = self._run(cycles)
-        self.stolen = int(report.totals()["stolen"])
+        self.stolen_regions = int(report.totals()["stolen"])
         return timed_job(self._end - self._begin, report, self._parts)
 
     def _run(self, cycles: int) -> mate.Report:

@@ -71,7 +71,7 @@ class Mesh:
     @cached_property
     def levels(self) -> list[Level]:
         """All levels, the finest first."""
-        made: list[Level] = []
+        levels: list[Level] = []
         open_cells = self._open(self.width)
         grids = [open_cells]
         for _ in range(LEVELS - 1):
@@ -90,8 +90,8 @@ class Mesh:
             work = np.zeros(len(coordinates), dtype=np.int64)
             if depth == 0:
                 work[self._cut(grid)[x, y, z]] = self.cut_work
-            made.append(Level(len(grid), coordinates, neighbours, parents, work))
-        return made
+            levels.append(Level(len(grid), coordinates, neighbours, parents, work))
+        return levels
 
     @staticmethod
     def _open(width: int) -> NDArray[np.bool_]:
@@ -103,16 +103,14 @@ class Mesh:
     @staticmethod
     def _cut(grid: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Cells at the surface of the solid."""
-        padded = np.pad(grid, 1, constant_values=True)
+        outer = np.pad(grid, 1, constant_values=True)
         inner = slice(1, -1)
-        shifted = [
-            padded[
-                tuple(slice(1 + s, len(padded) - 1 + s) if a == axis else inner for a in range(3))
-            ]
+        neighbour_grids = [
+            outer[tuple(slice(1 + s, len(outer) - 1 + s) if a == axis else inner for a in range(3))]
             for axis in range(3)
             for s in (-1, 1)
         ]
-        return np.asarray(grid & ~np.logical_and.reduce(shifted), dtype=np.bool_)
+        return np.asarray(grid & ~np.logical_and.reduce(neighbour_grids), dtype=np.bool_)
 
     def shares(self, ranks: int) -> list[Ids]:
         """For each level the owner of each cell.
@@ -154,10 +152,10 @@ def _number(grid: NDArray[np.bool_]) -> tuple[Ids, Ids]:
 
 
 def _neighbours(coordinates: Ids, ids: Ids) -> Ids:
-    padded = np.pad(ids, 1, constant_values=-1)
-    found = np.empty((len(coordinates), 6), dtype=np.int64)
+    outer = np.pad(ids, 1, constant_values=-1)
+    table = np.empty((len(coordinates), 6), dtype=np.int64)
     for place, (axis, step) in enumerate((a, s) for a in range(3) for s in (-1, 1)):
-        there = coordinates + 1
-        there[:, axis] += step
-        found[:, place] = padded[tuple(there.T)]
-    return found
+        targets = coordinates + 1
+        targets[:, axis] += step
+        table[:, place] = outer[tuple(targets.T)]
+    return table

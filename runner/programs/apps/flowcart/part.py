@@ -30,7 +30,7 @@ class Part:
         slices = [layer.slices[number] for layer in layers]
         self.local = domain.neighbours[number]
         """Local ranks whose cells are neighbours."""
-        # Array ``2 * level + source``, as in cycle.Stage.exchanged.
+        # Array ``2 * level + source``, as in cycle.Stage.exchange_array.
         self.values = [values for layer in layers for values in layer.values]
         self.right = [layer.right for layer in layers]
         self.table = [layer.table for layer in layers]
@@ -39,13 +39,13 @@ class Part:
         bounds = [(s.first, s.last, s.first_ghost, s.last_ghost) for s in slices]
         self.bounds = place(np.array(bounds, dtype=np.int64).reshape(-1))
         exchanges = [own.exchanges for own in slices]
-        # Messages sent[level] to sent[level + 1] belong to a level.
-        self.sent = _starts([len(some) for some in exchanges])
+        # Messages send_starts[level] to send_starts[level + 1] belong to a level.
+        self.send_starts = _starts([len(some) for some in exchanges])
         self.targets = [e.rank for some in exchanges for e in some]
         self.places = [e.places for some in exchanges for e in some]
-        self.packed = [e.outgoing for some in exchanges for e in some]
-        # Messages received[k] to received[k + 1] belong to array k.
-        self.received = _starts([len(exchanges[k // 2]) for k in range(2 * LEVELS)])
+        self.send_buffers = [e.outgoing for some in exchanges for e in some]
+        # Messages receive_starts[k] to receive_starts[k + 1] belong to array k.
+        self.receive_starts = _starts([len(exchanges[k // 2]) for k in range(2 * LEVELS)])
         self.sources = [e.rank for k in range(2 * LEVELS) for e in exchanges[k // 2]]
         self.ghosts = [
             values[e.first : e.last]
@@ -59,11 +59,11 @@ class Part:
 
     def receive(self, i: int) -> list[mate.Request]:
         """Start to receive the ghosts of the next stage."""
-        which = cycle.EXCHANGED[i % cycle.COUNT]
+        which = cycle.EXCHANGE_ARRAYS[i % cycle.COUNT]
         if which < 0:
             return []
-        found = range(self.received[which], self.received[which + 1])
-        return [self.ctx.irecv(self.ghosts[n], self.sources[n], which // 2) for n in found]
+        messages = range(self.receive_starts[which], self.receive_starts[which + 1])
+        return [self.ctx.irecv(self.ghosts[n], self.sources[n], which // 2) for n in messages]
 
     def pack(self, i: int) -> None:
         """Copy the new values that others need into the buffers."""
@@ -74,23 +74,23 @@ class Part:
 
     def send(self, i: int) -> list[mate.Request]:
         """Start to send the buffers."""
-        which = cycle.EXCHANGED[i % cycle.COUNT]
+        which = cycle.EXCHANGE_ARRAYS[i % cycle.COUNT]
         if which < 0:
             return []
-        found = range(self.sent[which // 2], self.sent[which // 2 + 1])
-        return [self.ctx.isend(self.packed[n], self.targets[n], which // 2) for n in found]
+        messages = range(self.send_starts[which // 2], self.send_starts[which // 2 + 1])
+        return [self.ctx.isend(self.send_buffers[n], self.targets[n], which // 2) for n in messages]
 
     def compute(self, i: int) -> None:
         """Compute a stage."""
-        sampled = i % SAMPLE == 0
-        cpu = self.ctx.cpu_seconds() if sampled else 0.0
+        is_sample = i % SAMPLE == 0
+        cpu = self.ctx.cpu_seconds() if is_sample else 0.0
         begin = self.ctx.seconds()
         for call in self._stages[i % cycle.COUNT]:
             call()
-        spent = self.ctx.seconds() - begin
-        self.kernels_s[0] += spent
-        if sampled:
-            self.kernels_s[1:] += spent, self.ctx.cpu_seconds() - cpu
+        seconds = self.ctx.seconds() - begin
+        self.kernels_s[0] += seconds
+        if is_sample:
+            self.kernels_s[1:] += seconds, self.ctx.cpu_seconds() - cpu
 
     async def connect(self) -> None:
         """Exchange the start values, which the ghosts already hold; this opens the connections."""

@@ -13,15 +13,15 @@ from runner.runtimes import mate
 
 GRAPH = mate.Graph("flowcart")
 """A rank waits for its neighbours in the process and for the messages of other processes."""
-ALONE = mate.Graph("flowcart-alone")
+LOCAL_GRAPH = mate.Graph("flowcart-alone")
 """The graph of a job of one process, which has no messages."""
 
 
 def step(part: Part, i: int) -> None:
     """Compute a stage."""
     stage = i % cycle.COUNT
-    sampled = i % SAMPLE == 0
-    cpu = part.ctx.cpu_seconds() if sampled else 0.0
+    is_sample = i % SAMPLE == 0
+    cpu = part.ctx.cpu_seconds() if is_sample else 0.0
     begin = part.ctx.seconds()
     level, source = cycle.LEVEL[stage], cycle.SOURCE[stage]
     old = part.values[2 * level + source]
@@ -56,39 +56,39 @@ def step(part: Part, i: int) -> None:
             part.bounds[4 * level + 1],
             part.bounds[4 * level + 4 : 4 * level + 8],
         )
-    spent = part.ctx.seconds() - begin
-    part.kernels_s[0] += spent
-    if sampled:
-        part.kernels_s[1] += spent
+    seconds = part.ctx.seconds() - begin
+    part.kernels_s[0] += seconds
+    if is_sample:
+        part.kernels_s[1] += seconds
         part.kernels_s[2] += part.ctx.cpu_seconds() - cpu
 
 
 @GRAPH.region(depends=["compute*"], compiled=True)
 def receive(part: Part, i: int) -> None:
     """Start to receive the ghosts of the next stage, which no stage reads any more."""
-    which = cycle.EXCHANGED[i % cycle.COUNT]
+    which = cycle.EXCHANGE_ARRAYS[i % cycle.COUNT]
     if which >= 0:
-        for n in range(part.received[which], part.received[which + 1]):
+        for n in range(part.receive_starts[which], part.receive_starts[which + 1]):
             part.ctx.irecv(part.ghosts[n], part.sources[n], which // 2)
 
 
 @GRAPH.region(depends=["compute", "send*"], compiled=True)
 def pack(part: Part, i: int) -> None:
     """Copy the new values that others need into the buffers."""
-    which = cycle.EXCHANGED[i % cycle.COUNT]
-    if which >= 0 and len(part.packed) > 0:
+    which = cycle.EXCHANGE_ARRAYS[i % cycle.COUNT]
+    if which >= 0 and len(part.send_buffers) > 0:
         with part.ctx.buffering():
-            for n in range(part.sent[which // 2], part.sent[which // 2 + 1]):
-                multigrid.gather(part.values[which], part.places[n], part.packed[n])
+            for n in range(part.send_starts[which // 2], part.send_starts[which // 2 + 1]):
+                multigrid.gather(part.values[which], part.places[n], part.send_buffers[n])
 
 
 @GRAPH.region(depends=["pack"], compiled=True)
 def send(part: Part, i: int) -> None:
     """Start to send the buffers."""
-    which = cycle.EXCHANGED[i % cycle.COUNT]
+    which = cycle.EXCHANGE_ARRAYS[i % cycle.COUNT]
     if which >= 0:
-        for n in range(part.sent[which // 2], part.sent[which // 2 + 1]):
-            part.ctx.isend(part.packed[n], part.targets[n], which // 2)
+        for n in range(part.send_starts[which // 2], part.send_starts[which // 2 + 1]):
+            part.ctx.isend(part.send_buffers[n], part.targets[n], which // 2)
 
 
 @GRAPH.region(depends=["receive*", "pack*", "compute*@"], compiled=True)
@@ -97,7 +97,7 @@ def compute(part: Part, i: int) -> None:
     step(part, i)
 
 
-@ALONE.region("compute", depends=["compute*@"], compiled=True)
-def compute_alone(part: Part, i: int) -> None:
+@LOCAL_GRAPH.region("compute", depends=["compute*@"], compiled=True)
+def compute_locally(part: Part, i: int) -> None:
     """As :func:`compute`, without messages."""
     step(part, i)

@@ -66,8 +66,8 @@ class Messages:
 
     own: list[Any] = field(default_factory=list)
     ghosts: list[Any] = field(default_factory=list)
-    sent: list[Any] = field(default_factory=list)
-    received: list[Any] = field(default_factory=list)
+    send_buffers: list[Any] = field(default_factory=list)
+    receive_buffers: list[Any] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
     tags: list[int] = field(default_factory=list)
     """Of the messages that leave: 2 * axis + side. Those that arrive left by the other side."""
@@ -77,8 +77,8 @@ class Messages:
         extents = [own[2 * n + 1] - own[2 * n] for n in range(3)]
         self.own.append(np.array(own, np.uint64))
         self.ghosts.append(np.array(ghost, np.uint64))
-        self.sent.append(np.zeros(extents))
-        self.received.append(np.zeros(extents))
+        self.send_buffers.append(np.zeros(extents))
+        self.receive_buffers.append(np.zeros(extents))
         self.ranks.append(rank)
         self.tags.append(2 * axis + side)
 
@@ -87,23 +87,24 @@ def iterate(comm: MPI.Intracomm, steps: int, fields: Any, part: Part, messages: 
     """The iterations; field ``i % 2`` holds the values before iteration ``i``."""
     cells, geometry, weights = part.cells, part.geometry, part.weights
     own, ghosts, ranks, tags = messages.own, messages.ghosts, messages.ranks, messages.tags
-    sent, received, count = messages.sent, messages.received, len(messages.ranks)
+    send_buffers, receive_buffers = messages.send_buffers, messages.receive_buffers
+    count = len(messages.ranks)
     # pragma mate graph
     for i in range(steps):
         # pragma mate region(compute) depends(pack*, unpack*, compute*@)
         sweep(cells[i % 2], cells[(i + 1) % 2], geometry, weights)
         # pragma mate region(receive) depends(unpack*)
-        incoming = [comm.Irecv(received[k], ranks[k], tags[k] ^ 1) for k in range(count)]
+        incoming = [comm.Irecv(receive_buffers[k], ranks[k], tags[k] ^ 1) for k in range(count)]
         # pragma mate region(pack) depends(compute, send*)
         for k in range(count):
-            pack(fields[(i + 1) % 2], own[k], sent[k])
+            pack(fields[(i + 1) % 2], own[k], send_buffers[k])
         # pragma mate region(send) depends(pack)
-        outgoing = [comm.Isend(sent[k], ranks[k], tags[k]) for k in range(count)]
+        outgoing = [comm.Isend(send_buffers[k], ranks[k], tags[k]) for k in range(count)]
         # pragma mate region(unpack) depends(compute, receive)
         MPI.Request.Waitall(incoming)
         MPI.Request.Waitall(outgoing)
         for k in range(count):
-            unpack(fields[(i + 1) % 2], ghosts[k], received[k])
+            unpack(fields[(i + 1) % 2], ghosts[k], receive_buffers[k])
 
 
 def main() -> None:

@@ -41,10 +41,10 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         return layout, make_solver(comm, options, layout, masks, number)
 
     layout, solver = agree(comm, set_up)
-    solved = _solve(comm, options, layout, solver, begin)
+    summary = _solve(comm, options, layout, solver, begin)
     if comm.rank == 0:
-        print_result(comm.size, options, layout, solved)
-    return 1 if solved.verdict.verified is False else 0
+        print_result(comm.size, options, layout, summary)
+    return 1 if summary.verdict.is_verified is False else 0
 
 
 def _solve(
@@ -59,29 +59,29 @@ def _solve(
             block.reset()
         at_start = global_residual(comm, solver.blocks)
         startup_s = startup_s or largest(comm, perf_counter() - begin)
-        repetitions.append(_timed(solver, options))
+        repetitions.append(_time_run(solver, options))
         verdicts.append(_verify(comm, options, solver, at_start))
-    verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
+    verdict = next((v for v in verdicts if v.is_verified is False), verdicts[-1])
     solver_s, middle, seconds = typical(comm, repetitions)
     odf = 1.0 if options.variant == "openmp" else layout.local_count / options.config.workers
     return RunSummary(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
 
 
-def _timed(solver: Solver, options: Options) -> RunTimes:
+def _time_run(solver: Solver, options: Options) -> RunTimes:
     with as_usage_error():
         return solver.solve(options.iterations)
 
 
 def _verify(comm: Any, options: Options, solver: Solver, at_start: float) -> Verdict:
     value = global_residual(comm, solver.blocks)
-    expected = stored_residual(options.size, options.iterations)
+    reference = stored_residual(options.size, options.iterations)
     if options.verify == "none":
-        return Verdict(None, value, expected, f"residual {value!r} unchecked: --verify none")
-    verdict = judge_residual(value, at_start, expected)
-    if options.verify == "full" and verdict.verified is not False:
+        return Verdict(None, value, reference, f"residual {value!r} unchecked: --verify none")
+    verdict = judge_residual(value, at_start, reference)
+    if options.verify == "full" and verdict.is_verified is not False:
         difference = compare_with_serial(
             comm, solver.blocks, lambda: serial_block(options.size, options.iterations).interior
         )
         message = difference or f"residual {value!r}, every bit as in the serial run"
-        return Verdict(difference is None, value, expected, message)
+        return Verdict(difference is None, value, reference, message)
     return verdict

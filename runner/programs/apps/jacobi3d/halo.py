@@ -33,29 +33,29 @@ class Halo:
         comm, current, faces = self._comm, self._block.current, self._faces
         begin = perf_counter()
         requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in faces.receives]
-        posted = perf_counter()
+        post_end = perf_counter()
         faces.pack[current]()
-        packed = perf_counter()
+        pack_end = perf_counter()
         requests += [comm.Isend(buffer, rank, tag) for buffer, rank, tag in faces.sends]
-        sent = perf_counter()
+        send_end = perf_counter()
         self._wait(requests)
-        arrived = perf_counter()
+        wait_end = perf_counter()
         faces.unpack[current]()
-        meter.mpi += (posted - begin) + (sent - packed)
-        meter.waiting += arrived - sent
-        meter.buffering += (packed - posted) + (perf_counter() - arrived)
+        meter.mpi += (post_end - begin) + (send_end - pack_end)
+        meter.waiting += wait_end - send_end
+        meter.buffering += (pack_end - post_end) + (perf_counter() - wait_end)
 
     def start(self, meter: Meter) -> list[Any]:
         """Send the faces of the newest field; returns the requests for :meth:`finish`."""
         comm, faces = self._comm, self._faces
         begin = perf_counter()
         requests = [comm.Irecv(buffer, rank, tag) for buffer, rank, tag in faces.receives]
-        posted = perf_counter()
+        post_end = perf_counter()
         faces.pack[self._block.current]()
-        packed = perf_counter()
+        pack_end = perf_counter()
         requests += [comm.Isend(buffer, rank, tag) for buffer, rank, tag in faces.sends]
-        meter.mpi += (posted - begin) + (perf_counter() - packed)
-        meter.buffering += packed - posted
+        meter.mpi += (post_end - begin) + (perf_counter() - pack_end)
+        meter.buffering += pack_end - post_end
         return requests
 
     def progress(self, requests: list[Any], meter: Meter) -> None:

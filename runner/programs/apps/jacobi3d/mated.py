@@ -32,7 +32,7 @@ class Part(common_ranks.Part):
         self.geometry, self.weights = block.geometry(box), block.weights
 
 
-class Mated(common_ranks.MateSolver):
+class BlockSolver(common_ranks.MateSolver):
     """The solver of one process; :meth:`solve` may be called again after the blocks are reset.
 
     Ranks put their blocks in ``blocks``.
@@ -45,13 +45,13 @@ class Mated(common_ranks.MateSolver):
 
     def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
-        timed = self.run(iterations)
+        times = self.run(iterations)
         for block in self.blocks:
             block.current = iterations % 2
-        return timed
+        return times
 
 
-class Hierarchical(Mated):
+class Hierarchical(BlockSolver):
     """The ranks of a process share its block; only faces to other processes are messages."""
 
     def _part(self, local: int) -> Part:

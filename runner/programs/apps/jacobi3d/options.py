@@ -17,7 +17,7 @@ DEFAULT_ITERATIONS = 100
 DEFAULT_BLOCK = 64
 
 _TILES = {"block_size", "ranks_per_process", "local_grid"}
-_USED = {
+_SWITCHES = {
     "mpi": {"block_size"},
     "openmp": {"block_size"},
     "overlap": _TILES,
@@ -50,9 +50,9 @@ def build_parser() -> OptionParser:
         "python -m runner.programs.apps.jacobi3d",
         "Poisson's equation on a box by damped Jacobi updates.",
     )
-    known = ", ".join(f"{name} ({i.description})" for name, i in INPUTS.items())
+    inputs = ", ".join(f"{name} ({i.description})" for name, i in INPUTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--input", metavar="NAME", help=f"one of: {inputs}")
     add("--size", metavar="N|NXxNYxNZ", help="cells, instead of --input")
     add("--iterations", type=positive, metavar="I", help="updates (default: the input's, or 100)")
     add("--grid", metavar="PXxPYxPZ", help="process grid (default: the least surface)")
@@ -71,32 +71,32 @@ def build_parser() -> OptionParser:
 def parse(arguments: list[str]) -> Options:
     """The options; raises :class:`AppUsageError`."""
     parser = build_parser()
-    given = parser.parse_args(arguments)
-    name, size, iterations = _problem(given.input, given.size)
-    config, graph, tasks = models_of(given, "Jacobi3D", VARIANTS, _USED, own_calls=True)
-    _check_parts(given.variant, config)
+    options = parser.parse_args(arguments)
+    name, size, iterations = _problem(options.input, options.size)
+    config, graph, tasks = models_of(options, "Jacobi3D", VARIANTS, _SWITCHES, own_calls=True)
+    _check_parts(options.variant, config)
     return Options(
         input=name,
         size=size,
-        iterations=given.iterations or iterations,
-        grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
-        block=given.block or config.block_size,
-        padding=given.padding,
+        iterations=options.iterations or iterations,
+        grid=parse_shape(options.grid, "--grid", 3) if options.grid else None,
+        block=options.block or config.block_size,
+        padding=options.padding,
         tarragon=graph,
         tpod=tasks,
-        verify=given.verify,
-        repetitions=given.repetitions,
-        variant=given.variant,
+        verify=options.verify,
+        repetitions=options.repetitions,
+        variant=options.variant,
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )
 
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int]:
     """Name, size and iterations of the input, or of a size given as numbers."""
-    chosen = chosen_input(INPUTS, name, ("--size", size))
-    if chosen is not None:
-        return chosen, INPUTS[chosen].size, INPUTS[chosen].iterations
+    input_name = chosen_input(INPUTS, name, ("--size", size))
+    if input_name is not None:
+        return input_name, INPUTS[input_name].size, INPUTS[input_name].iterations
     assert size is not None
     return None, parse_size(size, "--size"), DEFAULT_ITERATIONS
 

@@ -34,12 +34,12 @@ class Piece(Protocol):
 
 def compute(part: Piece, i: int) -> None:
     """Update the cells from field ``i % 2`` into the other field."""
-    sampled = i % SAMPLE == 0
-    cpu = part.ctx.cpu_seconds() if sampled else 0.0
+    is_sample = i % SAMPLE == 0
+    cpu = part.ctx.cpu_seconds() if is_sample else 0.0
     begin = part.ctx.seconds()
     stencil.update(part.cells[i % 2], part.cells[(i + 1) % 2], part.geometry, part.weights)
-    spent = part.ctx.seconds() - begin
-    part.kernels_s[0] += spent
-    if sampled:
-        part.kernels_s[1] += spent
+    seconds = part.ctx.seconds() - begin
+    part.kernels_s[0] += seconds
+    if is_sample:
+        part.kernels_s[1] += seconds
         part.kernels_s[2] += part.ctx.cpu_seconds() - cpu

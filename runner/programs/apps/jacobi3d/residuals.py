@@ -15,9 +15,9 @@ FEWER = {"default": 600, "halo": 4000}
 
 def serial_residual(name: str, iterations: int | None = None) -> float:
     """The residual of a named input, or after fewer iterations, computed in one block."""
-    chosen = INPUTS[name]
-    block = serial_block(chosen.size, iterations or chosen.iterations)
-    return residual(block.square_sum(), chosen.size)
+    problem = INPUTS[name]
+    block = serial_block(problem.size, iterations or problem.iterations)
+    return residual(block.square_sum(), problem.size)
 
 
 def main() -> None:

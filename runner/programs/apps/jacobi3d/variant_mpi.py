@@ -26,11 +26,11 @@ class BasicMPI:
         # The ghosts already hold these values; the exchange opens the connections before the clock
         # starts.
         self._halo.exchange(Meter())
-        with TimedPart(self._comm) as timed:
+        with TimedPart(self._comm) as part:
             for _ in range(iterations):
                 self._iterate(meter)
-        sent = iterations * self._halo.messages, iterations * self._halo.bytes
-        return RunTimes(timed.seconds, [meter], [meter.compute], *sent)
+        traffic = iterations * self._halo.messages, iterations * self._halo.bytes
+        return RunTimes(part.seconds, [meter], [meter.compute], *traffic)
 
     def _iterate(self, meter: Meter) -> None:
         meter.run(self._block.step)

@@ -9,7 +9,7 @@ from runner.programs.apps.common import regions as common_regions
 from runner.programs.apps.common.ranks import GraphSolver
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
-from runner.programs.apps.jacobi3d.mated import Mated, Part
+from runner.programs.apps.jacobi3d.mated import BlockSolver, Part
 from runner.runtimes import mate
 
 GRAPH = mate.Graph("jacobi3d-over")
@@ -32,7 +32,7 @@ def unpack(part: Part, i: int) -> None:
     common_regions.unpack(part, i)
 
 
-class OverDecomposed(GraphSolver, Mated):
+class OverDecomposition(GraphSolver, BlockSolver):
     """Ranks that share nothing; while one waits for messages, another computes."""
 
     graph = GRAPH

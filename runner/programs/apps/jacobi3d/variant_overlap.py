@@ -19,7 +19,7 @@ from runner.programs.apps.jacobi3d.problem import DEPTH
 from runner.programs.apps.jacobi3d.variant_mpi import BasicMPI
 
 
-class Overlapped(BasicMPI):
+class OverlapMPI(BasicMPI):
     """One block per rank, its inner cells in ``layout.local`` tiles."""
 
     def __init__(self, comm: Any, layout: Layout, cache_block: int) -> None:

@@ -47,6 +47,6 @@ class AsGraph(common_grid_tasks.AsGraph):
 
     def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
-        timed = self.run(iterations)
+        times = self.run(iterations)
         self.blocks[0].current = iterations % 2
-        return timed
+        return times

@@ -18,7 +18,7 @@ from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.halo import Halo
 
 
-class Threaded:
+class ThreadTeam:
     """One block per process, cut into ``layout.local`` parts, one for each worker."""
 
     def __init__(self, comm: Any, layout: Layout, cache_block: int, cpus: list[int | None]) -> None:
@@ -35,13 +35,13 @@ class Threaded:
         meters = [Meter() for _ in self._tasks]
         block, halo = self._block, self._halo
         halo.exchange(Meter())
-        with Team(self._tasks, self._cpus, meters) as team, TimedPart(self._comm) as timed:
+        with Team(self._tasks, self._cpus, meters) as team, TimedPart(self._comm) as part:
             for _ in range(iterations):
                 team.step(block.current)
                 block.current = 1 - block.current
                 halo.exchange(meters[0])
         for meter in meters[1:]:
             # The time that the first worker communicates, and the wait for slower workers.
-            meter.waiting = timed.seconds - meter.compute
-        sent = iterations * halo.messages, iterations * halo.bytes
-        return RunTimes(timed.seconds, meters, [m.compute for m in meters], *sent)
+            meter.waiting = part.seconds - meter.compute
+        traffic = iterations * halo.messages, iterations * halo.bytes
+        return RunTimes(part.seconds, meters, [m.compute for m in meters], *traffic)

@@ -56,6 +56,6 @@ class AsBlocks(TpodSolver):
 
     def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
-        timed = self.run(iterations, 0)
+        times = self.run(iterations, 0)
         self.blocks[0].current = iterations % 2
-        return timed
+        return times

@@ -17,10 +17,10 @@ from runner.programs.apps.jacobi3d.variant_barrier import WithBarrier
 from runner.programs.apps.jacobi3d.variant_mate import WithDependencies
 from runner.programs.apps.jacobi3d.variant_mpi import BasicMPI
 from runner.programs.apps.jacobi3d.variant_openmp import WithOpenMP
-from runner.programs.apps.jacobi3d.variant_over import OverDecomposed
-from runner.programs.apps.jacobi3d.variant_overlap import Overlapped
+from runner.programs.apps.jacobi3d.variant_over import OverDecomposition
+from runner.programs.apps.jacobi3d.variant_overlap import OverlapMPI
 from runner.programs.apps.jacobi3d.variant_tarragon import AsGraph
-from runner.programs.apps.jacobi3d.variant_threads import Threaded
+from runner.programs.apps.jacobi3d.variant_threads import ThreadTeam
 from runner.programs.apps.jacobi3d.variant_tpod import AsBlocks
 from runner.runtimes import mate
 from runner.runtimes.core.openmp import max_threads
@@ -40,10 +40,10 @@ class Solver(Protocol):
 _PLAIN: dict[str, Callable[..., Solver]] = {
     "mpi": BasicMPI,
     "openmp": WithOpenMP,
-    "overlap": Overlapped,
+    "overlap": OverlapMPI,
 }
-_MATED: dict[str, Callable[..., Solver]] = {
-    "over": OverDecomposed,
+_MATE_SOLVERS: dict[str, Callable[..., Solver]] = {
+    "over": OverDecomposition,
     "barrier": WithBarrier,
     "mate": WithDependencies,
 }
@@ -56,14 +56,14 @@ def layout_of(comm: Any, options: Options) -> Layout:
     config = options.config
     parts = config.ranks_per_process
     if options.variant == "tpod":
-        found = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
+        layout = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
     elif options.variant == "openmp":
         # Whole planes: the memory of a thread is in one piece.
         whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
-        found = Layout(whole.size, whole.processes, (1, 1, max_threads()))
+        layout = Layout(whole.size, whole.processes, (1, 1, max_threads()))
     else:
-        found = make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
-    return dataclasses.replace(found, padding=options.padding)
+        layout = make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
+    return dataclasses.replace(layout, padding=options.padding)
 
 
 def make_solver(
@@ -81,7 +81,7 @@ def make_solver(
         return AsBlocks(comm, layout, options.block, options.tpod)
     if variant in MATE_VARIANTS:
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
-        return _MATED[variant](comm, layout, options.block, config)
+        return _MATE_SOLVERS[variant](comm, layout, options.block, config)
     if variant == "openmp":
         require_funneled_level(variant)
     if variant != "threads":
@@ -89,4 +89,4 @@ def make_solver(
     require_funneled_level(variant)
     affinity.check_affinity(config.workers, masks[number], config.affinity, mate.ConfigError)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
-    return Threaded(comm, layout, options.block, cpus)
+    return ThreadTeam(comm, layout, options.block, cpus)

@@ -20,11 +20,11 @@ added differs.
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a verification; ``verified`` is None if there was nothing to compare with."""
+    """The outcome; ``is_verified`` is None if there was nothing to compare with."""
 
-    verified: bool | None
+    is_verified: bool | None
     residual: float
-    expected: float | None
+    reference: float | None
     message: str
 
 
@@ -39,15 +39,15 @@ def global_residual(comm: Any, blocks: Sequence[Block]) -> float:
     return residual(comm.allreduce(squares), blocks[0].size)
 
 
-def judge_residual(value: float, start: float, expected: float | None) -> Verdict:
+def judge_residual(value: float, start: float, reference: float | None) -> Verdict:
     """Compare with the stored value; without one the field must at least have decayed."""
     if not value < start:  # also true for NaN
         message = f"verification failed: residual {value!r} did not fall below {start!r}"
-        return Verdict(False, value, expected, message)
-    if expected is None:
+        return Verdict(False, value, reference, message)
+    if reference is None:
         message = f"residual {value!r} unchecked: no stored value for this size and iterations"
         return Verdict(None, value, None, message)
-    if abs(value - expected) <= TOLERANCE * expected:
-        return Verdict(True, value, expected, f"residual {value!r} as expected")
-    message = f"verification failed: residual {value!r}, expected {expected!r}"
-    return Verdict(False, value, expected, message)
+    if abs(value - reference) <= TOLERANCE * reference:
+        return Verdict(True, value, reference, f"residual {value!r} as expected")
+    message = f"verification failed: residual {value!r}, expected {reference!r}"
+    return Verdict(False, value, reference, message)

@@ -92,7 +92,7 @@ def parse(arguments: list[str]) -> Options:
     MCOLL.add_arguments(parser.add_argument_group("collectives"))
     options = parser.parse_args(arguments)
     try:
-        config, config_source = MCOLL.configured(options)
+        config, config_source = MCOLL.from_options(options)
         cells = _cells(options)
         for cell in cells:
             cell.config(config, options.operation)

@@ -65,7 +65,7 @@ class Options(ModelOptions):
     verify: str
     intranode: intranode.Config
     config_source: str
-    """Where the configuration of ``cab`` came from (see ``Library.configured``)."""
+    """Where the configuration of ``cab`` came from (see ``Library.from_options``)."""
 
     @property
     def groups(self) -> list[range]:

@@ -68,7 +68,7 @@ def parse(arguments: list[str]) -> Options:
     config, config_source = Config(), ""
     if options.variant == "mcoll":
         try:
-            config, config_source = MCOLL.configured(options)
+            config, config_source = MCOLL.from_options(options)
         except IntranodeError as error:
             raise AppUsageError(str(error), code=error.code) from None
     else:

@@ -68,7 +68,7 @@ class Config:
             )
 
     @property
-    def set_apart(self) -> int:
+    def ghost_count(self) -> int:
         """Ranks of each node that compute nothing."""
         return max(self.ghosts, 1) if self.progress == "ghosts" else 0
 

@@ -37,7 +37,7 @@ _STEPS = 16
 """Calls of the system for a connection before the others are looked at."""
 _MOST = 1 << 20
 """Most bytes of a call."""
-_AGAIN, _INTERRUPTED = 11, 4
+_EAGAIN, _EINTR = 11, 4
 _DONT_WAIT, _NO_SIGNAL, _MORE = 0x40, 0x4000, 0x8000
 """Flags of Linux's ``send`` and ``recv``."""
 
@@ -49,7 +49,7 @@ def moved_bytes(me: int, owner: int, link: int, answer: int) -> int:
         return answer
     if answer < 0:
         error = load_int(call_word_2(load(me + ME.errno), 0, 0))
-        if error == _AGAIN or error == _INTERRUPTED:  # noqa: SIM109
+        if error == _EAGAIN or error == _EINTR:  # noqa: SIM109
             return 0
     put(link + LINK.lost, 1)
     put(owner + OWNER.lost, 1)
@@ -80,18 +80,18 @@ def send_bytes(
 @inner
 def take_in(me: int, owner: int, link: int, socket: int) -> int:
     """Receive what has come; returns whether anything has."""
-    moved, steps = 0, 0
+    has_moved, steps = 0, 0
     message = link + LINK.message
     while steps < _STEPS:
         steps += 1
         head = load(link + LINK.head)
         if head < MESSAGE.size:
-            got = recv_bytes(me, owner, link, socket, message + head, MESSAGE.size - head)
-            if got == 0:
+            count = recv_bytes(me, owner, link, socket, message + head, MESSAGE.size - head)
+            if count == 0:
                 break
-            moved = 1
-            store(link + LINK.head, head + got)
-            if head + got < MESSAGE.size:
+            has_moved = 1
+            store(link + LINK.head, head + count)
+            if head + count < MESSAGE.size:
                 continue
             store(link + LINK.body, 0)
             store(link + LINK.moved, 0)
@@ -100,11 +100,11 @@ def take_in(me: int, owner: int, link: int, socket: int) -> int:
         if load(link + LINK.body) < size:
             if take_data(me, owner, link, socket, size) == 0:
                 break
-            moved = 1
+            has_moved = 1
         if load(link + LINK.body) == size:
             handle_parcel(me, owner, link)
             store(link + LINK.head, 0)
-    return moved
+    return has_moved
 
 
 @inner
@@ -114,43 +114,43 @@ def take_data(me: int, owner: int, link: int, socket: int, size: int) -> int:
     region = link + LINK.message + MESSAGE.address
     if action == MOVE and is_whole(region):
         place = load(region + REGION.address) + body
-        got = recv_bytes(me, owner, link, socket, place, size - body)
-        store(link + LINK.body, body + got)
-        return got
+        count = recv_bytes(me, owner, link, socket, place, size - body)
+        store(link + LINK.body, body + count)
+        return count
     begin, stage = load(link + LINK.moved), load(link + LINK.in_stage)
-    there = body - begin
-    got = recv_bytes(me, owner, link, socket, stage + there, min(STAGE - there, size - body))
-    body += got
+    offset = body - begin
+    count = recv_bytes(me, owner, link, socket, stage + offset, min(STAGE - offset, size - body))
+    body += count
     store(link + LINK.body, body)
     if body == size or body - begin == STAGE:
         if action != DROP:
             put_in(stage, region, begin, body, action)
         store(link + LINK.moved, body)
-    return got
+    return count
 
 
 @inner
 def give_out(me: int, owner: int, link: int, socket: int) -> int:
     """Send what is queued; returns whether anything was sent."""
-    moved, steps = 0, 0
+    has_moved, steps = 0, 0
     while steps < _STEPS and load(link + LINK.first) < load(link + LINK.end):
         steps += 1
         first = load(link + LINK.first)
         parcel = load(link + LINK.ring) + MESSAGE.size * (first % RING)
-        size, sent = data_of(parcel), load(link + LINK.sent)
-        if sent < MESSAGE.size:
-            place = parcel + sent
-            got = send_bytes(me, owner, link, socket, place, MESSAGE.size - sent, size)
+        size, sent_bytes = data_of(parcel), load(link + LINK.sent)
+        if sent_bytes < MESSAGE.size:
+            place = parcel + sent_bytes
+            count = send_bytes(me, owner, link, socket, place, MESSAGE.size - sent_bytes, size)
         else:
-            got = send_data(me, owner, link, socket, parcel, size)
-        if got == 0:
+            count = send_data(me, owner, link, socket, parcel, size)
+        if count == 0:
             break
-        moved = 1
-        sent += got
-        store(link + LINK.sent, sent)
-        if sent == MESSAGE.size + size:
+        has_moved = 1
+        sent_bytes += count
+        store(link + LINK.sent, sent_bytes)
+        if sent_bytes == MESSAGE.size + size:
             end_parcel(owner, link, parcel)
-    return moved
+    return has_moved
 
 
 @inner

@@ -20,7 +20,7 @@ from runner.runtimes.core.memory import Memory
 from runner.runtimes.intranode.daps.config import DAPS, Config
 from runner.runtimes.intranode.daps.owners import Owners
 from runner.runtimes.intranode.daps.sockets import agree
-from runner.runtimes.intranode.daps.window import Outline, Window, told
+from runner.runtimes.intranode.daps.window import Outline, Window, outline_of
 from runner.runtimes.intranode.daps.words import (
     BEAT,
     BUFFERS,
@@ -36,7 +36,7 @@ from runner.runtimes.intranode.daps.words import (
     STARTED,
 )
 from runner.runtimes.intranode.errors import ConfigError, IntranodeError, RegionError
-from runner.runtimes.intranode.processes import rank_lost
+from runner.runtimes.intranode.processes import lost_rank_error
 from runner.runtimes.intranode.region import Region
 from runner.runtimes.intranode.switches import spins
 
@@ -50,13 +50,13 @@ class Request:
 
     def __init__(self, words: NDArray[np.int64], array: Array, text: str) -> None:
         self.words, self.array, self.text = words, array, text
-        self.waited = False
+        self.is_retired = False
         """Whether it was waited for: another one may have its record since."""
 
     @property
     def over(self) -> bool:
         """Whether it is over."""
-        return self.waited or int(self.words[REQUEST.stage >> 3]) == OVER
+        return self.is_retired or int(self.words[REQUEST.stage >> 3]) == OVER
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class Daps:
     """
 
     def __init__(self, comm: Any, config: Config | None = None, nodes: int = 0) -> None:
-        self.config = config or DAPS.published()[0]
+        self.config = config or DAPS.machine_config()[0]
         code = load("runner.runtimes.intranode.daps.progress").function
         self._issue, self._begin = code("issue"), code("begin_receive")
-        self._wait_for, self._serve, self._expect = code("wait_for"), code("serve"), code("expect")
+        self._await, self._serve, self._expect = code("wait_for"), code("serve"), code("expect")
         self._owners = Owners(comm, self.config, nodes)
         self.comm, self.arena = comm, self._owners.arena
         self.rank: int = comm.rank
@@ -92,10 +92,10 @@ class Daps:
         """The number of the node of each rank."""
         self._me, self._helper = (self._owners.knowledge(helper) for helper in (False, True))
         self._thread: threading.Thread | None = None
-        self._dedicated: tuple[set[int], int] | None = None
+        self._thread_place: tuple[set[int], int] | None = None
         self._message = Words("q", bytes(MESSAGE.size))
         self._place = self._message.buffer_info()[0]
-        self._issued, self._sent = [0] * self.size, [0] * self.size
+        self._issue_counts, self._send_counts = [0] * self.size, [0] * self.size
         self._epochs = [0, 0]
         self._cell: NDArray[np.int64] = self.zeros(2, np.int64)
         self._free: list[NDArray[np.int64]] = []
@@ -115,9 +115,9 @@ class Daps:
 
     def region(self, array: Array) -> Region:
         """The elements of a shared array; raises :class:`RegionError` for another one."""
-        return Region.shared(array, self.arena)
+        return Region.in_arena(array, self.arena)
 
-    def known(self, rank: int) -> int:
+    def as_rank(self, rank: int) -> int:
         """The rank; raises :class:`IntranodeError` if there is none with this number."""
         if not 0 <= rank < self.size:
             raise IntranodeError(
@@ -139,7 +139,7 @@ class Daps:
             problem = str(error)
         agree(self.comm, problem, RegionError)
         self._expect(self._me.address, int(array.nbytes > 0))
-        window = Window(self, self.comm.allgather(told(array)))
+        window = Window(self, self.comm.allgather(outline_of(array)))
         self.barrier()
         return window
 
@@ -165,9 +165,9 @@ class Daps:
         self, kind: int, rank: int, size: int, more: tuple[int, int, int], far: Region, own: Region
     ) -> None:
         """Send a message that is answered; ``more``: tag, request and value."""
-        if self._issued[rank] - self._owners.done[rank] >= PLACES:
-            self._wait([self._answered(rank, self._issued[rank] - PLACES + 1)])
-        self._issued[rank] += 1
+        if self._issue_counts[rank] - self._owners.done_counts[rank] >= PLACES:
+            self._wait([self._completion(rank, self._issue_counts[rank] - PLACES + 1)])
+        self._issue_counts[rank] += 1
         self._send(rank, [kind, size, self.rank, *more], far.words() + own.words())
 
     def _send(self, rank: int, words: Sequence[int], regions: Sequence[int] = ()) -> None:
@@ -179,16 +179,16 @@ class Daps:
     def _patient(self, call: Any, *words: int) -> None:
         """A call that fails while another rank makes this one's progress."""
         while not call(self._me.address, *words, _LOOKS):
-            if (lost := self._owners.lost()) and not call(self._me.address, *words, 1):
-                raise rank_lost(f"rank {self.rank}", lost)
+            if (dead := self._owners.deaths()) and not call(self._me.address, *words, 1):
+                raise lost_rank_error(f"rank {self.rank}", dead)
 
-    def _answered(self, rank: int, count: int) -> tuple[int, int]:
-        return self._owners.done.ctypes.data + 8 * rank, count
+    def _completion(self, rank: int, count: int) -> tuple[int, int]:
+        return self._owners.done_counts.ctypes.data + 8 * rank, count
 
     def flush(self, rank: int | None = None) -> None:
         """Wait until all operations on the memory of a rank are over; None: of all ranks."""
-        ranks = range(self.size) if rank is None else (self.known(rank),)
-        self._wait([self._answered(other, self._issued[other]) for other in ranks])
+        ranks = range(self.size) if rank is None else (self.as_rank(rank),)
+        self._wait([self._completion(other, self._issue_counts[other]) for other in ranks])
 
     # Messages.
 
@@ -197,8 +197,8 @@ class Daps:
 
         Raises :class:`IntranodeError` if too many messages to that rank have no receive.
         """
-        region, under_way = self.region(array), self._sent[self.known(dest)]
-        under_way -= int(self._owners.seen[dest])
+        region, under_way = self.region(array), self._send_counts[self.as_rank(dest)]
+        under_way -= int(self._owners.seen_counts[dest])
         if under_way >= PLACES:
             raise IntranodeError(
                 f"{PLACES} messages to rank {dest} have no receive: wait for some of them",
@@ -207,7 +207,7 @@ class Daps:
         request = self._request(array, region, dest, tag, f"a message to rank {dest}")
         place = request.words.ctypes.data
         eager = region.size <= self.config.eager and under_way < BUFFERS
-        self._sent[dest] += 1
+        self._send_counts[dest] += 1
         words = [EAGER if eager else OFFER, region.size, self.rank, tag, place, place]
         self._send(dest, words, [0] * 8 + region.words())
         return request
@@ -215,7 +215,7 @@ class Daps:
     def irecv(self, array: Array, source: int, tag: int = 0) -> Request:
         """Begin to receive a message with this tag, of the array's size in bytes."""
         text = f"a message from rank {source}"
-        request = self._request(array, self.region(array), self.known(source), tag, text)
+        request = self._request(array, self.region(array), self.as_rank(source), tag, text)
         self._patient(self._begin, request.words.ctypes.data)
         return request
 
@@ -245,19 +245,19 @@ class Daps:
         Raises :class:`RankLost` if a rank that may be waited for dies, and :class:`RegionError`
         for a message of another size than that of the array.
         """
-        every = [one for one in requests if not one.waited]
+        every = [one for one in requests if not one.is_retired]
         self._wait([(one.words.ctypes.data + REQUEST.stage, OVER) for one in every])
         problem = ""
         for one in every:
-            failed = int(one.words[REQUEST.failed >> 3])
-            if failed and not problem:
+            failure = int(one.words[REQUEST.failed >> 3])
+            if failure and not problem:
                 problem = (
-                    f"{one.text} has {failed - 1} bytes, the array "
+                    f"{one.text} has {failure - 1} bytes, the array "
                     f"{int(one.words[REQUEST.bytes >> 3])}: expected the same size"
                 )
-            if not one.waited:
+            if not one.is_retired:
                 self._free.append(one.words)
-                one.waited = True
+                one.is_retired = True
         if problem:
             raise RegionError(problem, code="intranode.array")
 
@@ -267,10 +267,10 @@ class Daps:
         """Wait until the words at these places have at least these values."""
         table = Words("q", [word for pair in pairs for word in pair] or [0])
         place, count = table.buffer_info()[0], len(pairs)
-        while self._wait_for(self._me.address, place, count, _LOOKS):
+        while self._await(self._me.address, place, count, _LOOKS):
             # A rank may have done its part and ended since.
-            if (lost := self._owners.lost()) and self._wait_for(self._me.address, place, count, 1):
-                raise rank_lost(f"rank {self.rank}", lost)
+            if (dead := self._owners.deaths()) and self._await(self._me.address, place, count, 1):
+                raise lost_rank_error(f"rank {self.rank}", dead)
 
     def barrier(self, users: bool = False) -> None:
         """Wait for all ranks, or (``users``) for those that compute, which only they call.
@@ -321,9 +321,9 @@ class Daps:
     @property
     def counts(self) -> Counts:
         """Steps so far."""
-        stolen = sum(self._get(one, ME.stolen) for one in (self._me, self._helper))
-        own, given = (int(self._owners.record[f >> 3]) for f in (OWNER.own, OWNER.given))
-        return Counts(own, given, stolen)
+        stolen_steps = sum(self._get(one, ME.stolen) for one in (self._me, self._helper))
+        own, given_steps = (int(self._owners.record[f >> 3]) for f in (OWNER.own, OWNER.given))
+        return Counts(own, given_steps, stolen_steps)
 
     def _put(self, me: Memory, field: int, value: int) -> None:
         me.put(me.address + field, value)
@@ -344,12 +344,12 @@ class Daps:
     def _apply(self, config: Config) -> None:
         owners, problem = self._owners, ""
         by_node = [[r for r in range(self.size) if self.nodes[r] == n] for n in set(self.nodes)]
-        apart = config.set_apart
+        ghosts = config.ghost_count
         place: tuple[set[int], int] | None = None
         try:
-            if apart >= min(map(len, by_node)):
+            if ghosts >= min(map(len, by_node)):
                 raise ConfigError(
-                    f"--ghosts {apart}: a node has {min(map(len, by_node))} ranks; expected fewer "
+                    f"--ghosts {ghosts}: a node has {min(map(len, by_node))} ranks; expected fewer "
                     "ghosts than ranks of each node",
                     code="intranode.option",
                 )
@@ -366,14 +366,14 @@ class Daps:
         try:
             agree(self.comm, problem, ConfigError)
         except ConfigError:
-            self._start_thread(self._dedicated)
+            self._start_thread(self._thread_place)
             raise
         self.config = config
-        self.users = sorted(r for ranks in by_node for r in ranks[: len(ranks) - apart])
+        self.users = sorted(r for ranks in by_node for r in ranks[: len(ranks) - ghosts])
         owners.beats[ROUNDS:] = 0
         self._epochs[1] = 0
         threads = 2 if config.progress == "thread" else 1
-        yields = spins(config, owners.crowded(threads))
+        yields = spins(config, owners.is_crowded(threads))
         steals = config.progress == "dynamic" or (config.progress == "ghosts" and self.ghost)
         for me, looks in (
             (self._me, yields),
@@ -389,7 +389,7 @@ class Daps:
                 self._put(me, field, value)
             me.put_real(me.address + ME.gap, 1e-6 * config.poll_gap_us)
             me.put_real(me.address + ME.next, 0.0)
-        self._dedicated = place
+        self._thread_place = place
         self._start_thread(place)
         self.comm.Barrier()
 

@@ -14,10 +14,10 @@ from runner.runtimes.intranode.daps.matching import (
     end_receive,
     find_receive,
     fits,
-    lent,
-    offered,
+    handle_loan,
+    handle_offer,
     ready,
-    tell_seen,
+    tell_receive,
     use_slot,
 )
 from runner.runtimes.intranode.daps.parcels import copy_region, queue_short
@@ -77,18 +77,18 @@ def handle_letter(me: int, owner: int, letter: int) -> None:
         beat(owner, letter)
         return
     if kind == EAGER or kind == OFFER:  # noqa: SIM109
-        lent(me, owner, letter)
+        handle_loan(me, owner, letter)
         return
     size = load(letter + MESSAGE.bytes)
-    here, there = letter + MESSAGE.address, letter + MESSAGE.o_address
+    region, other_region = letter + MESSAGE.address, letter + MESSAGE.o_address
     if kind == PUT:
-        move_all(me, here, there, size)
+        move_all(me, region, other_region, size)
     elif kind == GET:
-        move_all(me, there, here, size)
+        move_all(me, other_region, region, size)
     elif kind == FETCH:
         answer_cell(load(letter + MESSAGE.request), fetch_and_add(letter))
     else:
-        add_all(me, here, there, size, kind)
+        add_all(me, region, other_region, size, kind)
     add(counter_of(me, owner, rank, OWNER.done), 1)
 
 
@@ -121,7 +121,7 @@ def end_eager(me: int, owner: int, link: int) -> None:
     """All data of an eager message have come."""
     place = load(link + LINK.receive)
     if place & _IN_SLOT == 0:
-        tell_seen(me, owner, load(link + LINK.message + MESSAGE.source))
+        tell_receive(me, owner, load(link + LINK.message + MESSAGE.source))
         end_receive(owner, place)
         return
     slot = place - _IN_SLOT
@@ -154,7 +154,7 @@ def handle_parcel(me: int, owner: int, link: int) -> None:
     elif kind == FETCH:
         queue_short(me, owner, rank, ANSWER, 0, 0, request, fetch_and_add(message))
     elif kind == OFFER:
-        offered(me, owner, message)
+        handle_offer(me, owner, message)
     elif kind == READY:
         ready(me, owner, message)
     elif kind == SEEN:

@@ -88,7 +88,7 @@ def fits(request: int, message: int) -> int:
 
 
 @inner
-def tell_seen(me: int, owner: int, rank: int) -> None:
+def tell_receive(me: int, owner: int, rank: int) -> None:
     """Tell a sender that its message has a receive."""
     if place_of(me, rank) < 0:
         add(counter_of(me, owner, rank, OWNER.seen), 1)
@@ -107,13 +107,13 @@ def answer_offer(me: int, owner: int, message: int, request: int) -> None:
 
 
 @inner
-def take_lent(me: int, owner: int, message: int, request: int) -> None:
+def take_loan(me: int, owner: int, message: int, request: int) -> None:
     """Copy the data of a sender on this node, which are in shared memory."""
     if fits(request, message) != 0:
         size = load(message + MESSAGE.bytes)
         move_all(me, request + REQUEST.address, message + MESSAGE.o_address, size)
     put(load(message + MESSAGE.request) + REQUEST.stage, OVER)
-    tell_seen(me, owner, load(message + MESSAGE.source))
+    tell_receive(me, owner, load(message + MESSAGE.source))
     end_receive(owner, request)
 
 
@@ -143,15 +143,15 @@ def use_slot(owner: int, message: int, first: int, end: int) -> int:
 @inner
 def oldest_slot(owner: int, rank: int, tag: int) -> int:
     """The oldest message of a rank with this tag that has no receive; 0 if there is none."""
-    found, number = 0, 0
+    oldest, number = 0, 0
     while number < SLOTS:
         slot = slots_of(owner, rank) + SLOT_SIZE * number
         waits = load(slot + SLOT.state) != FREE and load(slot + SLOT.claim) == 0
         waits = waits and load(slot + SLOT.message + MESSAGE.tag) == tag
-        if waits and (found == 0 or load(slot + SLOT.sequence) < load(found + SLOT.sequence)):
-            found = slot
+        if waits and (oldest == 0 or load(slot + SLOT.sequence) < load(oldest + SLOT.sequence)):
+            oldest = slot
         number += 1
-    return found
+    return oldest
 
 
 @inner
@@ -173,7 +173,7 @@ def empty_slot(me: int, owner: int, slot: int, request: int) -> None:
         describe_buffer(slot, source)
         size = load(message + MESSAGE.bytes)
         move_all(me, request + REQUEST.address, source, size)
-    tell_seen(me, owner, load(message + MESSAGE.source))
+    tell_receive(me, owner, load(message + MESSAGE.source))
     store(slot + SLOT.state, FREE)
     end_receive(owner, request)
 
@@ -189,7 +189,7 @@ def give_slot(me: int, owner: int, slot: int, request: int) -> None:
     else:
         store(slot + SLOT.state, FREE)
         if state == LENT:
-            take_lent(me, owner, message, request)
+            take_loan(me, owner, message, request)
         else:
             accept_offer(me, owner, message, request)
 
@@ -215,7 +215,7 @@ def receive(me: int, owner: int, request: int) -> None:
 
 
 @inner
-def offered(me: int, owner: int, message: int) -> None:
+def handle_offer(me: int, owner: int, message: int) -> None:
     """A sender on another node has a message."""
     request = find_receive(owner, load(message + MESSAGE.source), load(message + MESSAGE.tag))
     if request != 0:
@@ -225,11 +225,11 @@ def offered(me: int, owner: int, message: int) -> None:
 
 
 @inner
-def lent(me: int, owner: int, message: int) -> None:
+def handle_loan(me: int, owner: int, message: int) -> None:
     """A sender on this node has a message; a short one is copied, so that the sender may go on."""
     request = find_receive(owner, load(message + MESSAGE.source), load(message + MESSAGE.tag))
     if request != 0:
-        take_lent(me, owner, message, request)
+        take_loan(me, owner, message, request)
         return
     size, slot = load(message + MESSAGE.bytes), 0
     if load(message + MESSAGE.kind) == EAGER:
@@ -237,9 +237,9 @@ def lent(me: int, owner: int, message: int) -> None:
     if slot == 0:
         store(use_slot(owner, message, BUFFERS, SLOTS) + SLOT.state, LENT)
         return
-    copied = slot + SLOT.message
-    describe_buffer(slot, copied + MESSAGE.address)
-    move_all(me, copied + MESSAGE.address, copied + MESSAGE.o_address, size)
+    message_copy = slot + SLOT.message
+    describe_buffer(slot, message_copy + MESSAGE.address)
+    move_all(me, message_copy + MESSAGE.address, message_copy + MESSAGE.o_address, size)
     store(slot + SLOT.state, FULL)
     put(load(message + MESSAGE.request) + REQUEST.stage, OVER)
 

@@ -31,7 +31,7 @@ from runner.runtimes.intranode.daps.words import (
 )
 from runner.runtimes.intranode.errors import ConfigError
 from runner.runtimes.intranode.processes import Processes
-from runner.runtimes.workers.affinity import CpuSet, cpu_mask, crowded
+from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 Words = NDArray[np.int64]
 _POLL_IN = 1
@@ -87,7 +87,7 @@ class Owners:
         """The connections of each rank of the node, in the order of ``remotes``."""
         self.record = self._words(OWNER.size)
         self.links = [self._link(other) for other in self.remotes]
-        self.done, self.seen = self._words(8 * comm.size), self._words(8 * comm.size)
+        self.done_counts, self.seen_counts = self._words(8 * comm.size), self._words(8 * comm.size)
         self.beats = self._words(8 * 2 * ROUNDS)
         self._fill()
         self.addresses: list[int] = self.node.allgather(self.record.ctypes.data)
@@ -95,8 +95,8 @@ class Owners:
         comm.Barrier()
 
     def _words(self, size: int) -> Words:
-        found: Words = self.arena.zeros(size >> 3, np.int64)
-        return found
+        words: Words = self.arena.zeros(size >> 3, np.int64)
+        return words
 
     def _table(self, addresses: Sequence[int]) -> int:
         """The address of a shared table."""
@@ -132,8 +132,8 @@ class Owners:
         for field, value in (
             (OWNER.rank, self.comm.rank),
             (OWNER.local, self.node.rank),
-            (OWNER.done, self.done.ctypes.data),
-            (OWNER.seen, self.seen.ctypes.data),
+            (OWNER.done, self.done_counts.ctypes.data),
+            (OWNER.seen, self.seen_counts.ctypes.data),
             (OWNER.links, self._table([link.ctypes.data for link in self.links])),
             (OWNER.inboxes, self._table(inboxes)),
             (OWNER.slots, self._slots().ctypes.data),
@@ -172,9 +172,9 @@ class Owners:
             me.put(me.address + field, value)
         return me
 
-    def crowded(self, threads: int) -> bool:
+    def is_crowded(self, threads: int) -> bool:
         """Whether the ranks of this machine, of so many threads each, have too few cores."""
-        return crowded(threads, self.masks)
+        return is_crowded(threads, self.masks)
 
     def cores(self) -> tuple[set[int], int]:
         """Cores for this rank, and one for its progress thread alone.
@@ -190,20 +190,20 @@ class Owners:
             )
         return set(self.mask[:count]), self.mask[count + self._before]
 
-    def lost(self) -> str:
+    def deaths(self) -> str:
         """The ranks that have died, in words; it looks at processes now and then only.
 
         The connections of one of this node are ended, so that its peers notice.
         """
-        gone = [
+        distant = [
             f"rank {int(link[LINK.peer >> 3])} (its connection is closed)"
             for link in self.links
             if link[LINK.lost >> 3]
         ]
-        near = self._processes.lost()
+        near = self._processes.deaths()
         for number in near:
             sockets.shut_down(self.descriptors[number])
-        return ", ".join([*gone, *near.values()])
+        return ", ".join([*distant, *near.values()])
 
     def close(self) -> None:
         """Give connections and communicators back; collective."""

@@ -76,9 +76,9 @@ def queue_short(
 def post_letter(me: int, owner: int, local: int, message: int) -> None:
     """Put a copy of a message into the inbox of a rank of this node; there is always room."""
     inbox = load(load(owner_of(me, local) + OWNER.inboxes) + 8 * load(owner + OWNER.local))
-    posted = peek(inbox + INBOX.posted)
-    copy(inbox + INBOX.letters + MESSAGE.size * (posted % RING), message, MESSAGE.size)
-    put(inbox + INBOX.posted, posted + 1)
+    count = peek(inbox + INBOX.posted)
+    copy(inbox + INBOX.letters + MESSAGE.size * (count % RING), message, MESSAGE.size)
+    put(inbox + INBOX.posted, count + 1)
 
 
 @inner

@@ -30,7 +30,7 @@ from runner.runtimes.intranode.daps.words import (
     MESSAGE,
     OFFER,
     OWNER,
-    POLLED,
+    POLLFD_SIZE,
     REQUEST,
     RING,
 )
@@ -54,51 +54,51 @@ def poll_network(me: int, owner: int) -> int:
     count = load(me + ME.remotes)
     if count == 0:
         return 0
-    polled = load(me + ME.polls) + POLLED * count * load(owner + OWNER.local)
+    pollfds = load(me + ME.polls) + POLLFD_SIZE * count * load(owner + OWNER.local)
     if count > 1:
-        call_5(load(me + ME.poll), polled, count, 0, 0, 0)
-    moved = 0
+        call_5(load(me + ME.poll), pollfds, count, 0, 0, 0)
+    has_moved = 0
     for number in range(count):
-        link, place = link_of(me, owner, number), polled + POLLED * number
+        link, place = link_of(me, owner, number), pollfds + POLLFD_SIZE * number
         socket = load_int(place)
         if peek(link + LINK.lost) != 0:
             continue
         # The upper 16 bits are what poll has found.
         if count == 1 or (load(place) >> 48) & 0xFFFF != 0:
-            moved |= take_in(me, owner, link, socket)
+            has_moved |= take_in(me, owner, link, socket)
         if load(link + LINK.first) < load(link + LINK.end) and peek(link + LINK.lost) == 0:
-            moved |= give_out(me, owner, link, socket)
-    return moved
+            has_moved |= give_out(me, owner, link, socket)
+    return has_moved
 
 
 @inner
 def poll_shm(me: int, owner: int) -> int:
     """Handle the letters of an owner; returns whether there were any."""
-    moved = 0
+    has_moved = 0
     for local in range(load(me + ME.locals)):
         inbox = load(load(owner + OWNER.inboxes) + 8 * local)
-        taken, posted = load(inbox + INBOX.taken), peek(inbox + INBOX.posted)
-        stop = min(posted, taken + _LETTERS)
-        while taken < stop:
-            handle_letter(me, owner, inbox + INBOX.letters + MESSAGE.size * (taken % RING))
-            taken += 1
-            put(inbox + INBOX.taken, taken)
-            moved = 1
-    return moved
+        number, count = load(inbox + INBOX.taken), peek(inbox + INBOX.posted)
+        stop = min(count, number + _LETTERS)
+        while number < stop:
+            handle_letter(me, owner, inbox + INBOX.letters + MESSAGE.size * (number % RING))
+            number += 1
+            put(inbox + INBOX.taken, number)
+            has_moved = 1
+    return has_moved
 
 
 @inner
 def own_progress(me: int) -> int:
     """Both progress tasks of this rank, which makes its own progress now."""
     owner = load(me + ME.owner)
-    moved = poll_network(me, owner) | poll_shm(me, owner)
-    if moved != 0:
+    has_moved = poll_network(me, owner) | poll_shm(me, owner)
+    if has_moved != 0:
         if load(me + ME.helper) != 0:
             store(owner + OWNER.given, load(owner + OWNER.given) + 1)
             store(me + ME.stolen, load(me + ME.stolen) + 1)
         else:
             store(owner + OWNER.own, load(owner + OWNER.own) + 1)
-    return moved
+    return has_moved
 
 
 @inner
@@ -150,25 +150,25 @@ def help_other(me: int) -> int:
             net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.unsent) < 0)
             shm = int(peek(owner + OWNER.shm_avail) > 0)
         if (net != 0 or shm != 0) and try_hold(me, owner) != 0:
-            return help_held(me, owner, net, shm)
+            return help_owner(me, owner, net, shm)
     return 0
 
 
 @inner
-def help_held(me: int, owner: int, net: int, shm: int) -> int:
+def help_owner(me: int, owner: int, net: int, shm: int) -> int:
     """Make progress for an owner that is held, in the order that was configured; then let go."""
-    moved, shm_first = 0, load(me + ME.order)
+    has_moved, shm_first = 0, load(me + ME.order)
     if shm_first != 0 and shm != 0:
-        moved = poll_shm(me, owner)
-    if moved == 0 and net != 0:
-        moved = poll_network(me, owner)
-    if moved == 0 and shm_first == 0 and shm != 0:
-        moved = poll_shm(me, owner)
-    if moved != 0:
+        has_moved = poll_shm(me, owner)
+    if has_moved == 0 and net != 0:
+        has_moved = poll_network(me, owner)
+    if has_moved == 0 and shm_first == 0 and shm != 0:
+        has_moved = poll_shm(me, owner)
+    if has_moved != 0:
         store(owner + OWNER.given, load(owner + OWNER.given) + 1)
         store(me + ME.stolen, load(me + ME.stolen) + 1)
     put(owner + OWNER.in_progress, 0)
-    return moved
+    return has_moved
 
 
 @inner
@@ -204,9 +204,9 @@ def issue(me: int, rank: int, message: int, looks: int) -> int:
             add(owner + OWNER.net_avail, 1)
         number = place_of(me, rank)
         link = link_of(me, owner, number)
-        polled = load(me + ME.polls) + POLLED * load(me + ME.remotes) * load(me + ME.number)
+        pollfds = load(me + ME.polls) + POLLFD_SIZE * load(me + ME.remotes) * load(me + ME.number)
         if peek(link + LINK.lost) == 0:
-            give_out(me, owner, link, load_int(polled + POLLED * number))
+            give_out(me, owner, link, load_int(pollfds + POLLFD_SIZE * number))
     put(owner + OWNER.in_progress, 0)
     return 1
 
@@ -241,19 +241,19 @@ def wait_for(me: int, table: int, count: int, looks: int) -> int:
 
     The own progress comes first: a rank that finds work of its own does not look for others'.
     """
-    owner, held, spins = load(me + ME.owner), 0, 0
+    owner, is_holder, spins = load(me + ME.owner), 0, 0
     left = unmet(table, count)
     while left != 0 and looks > 0:
-        if held == 0:
-            held = try_hold(me, owner)
+        if is_holder == 0:
+            is_holder = try_hold(me, owner)
         looks -= 1
-        if (held != 0 and own_progress(me) != 0) or help_other(me) != 0:
+        if (is_holder != 0 and own_progress(me) != 0) or help_other(me) != 0:
             spins = 0
         else:
             spins += 1
             rest(me, spins)
         left = unmet(table, count)
-    if held != 0:
+    if is_holder != 0:
         put(owner + OWNER.in_progress, 0)
     return left
 
@@ -262,11 +262,11 @@ def serve(me: int) -> None:
     """Make the progress of this rank beside it until told to stop: a progress thread."""
     owner, spins = load(me + ME.owner), 0
     while peek(me + ME.stop) == 0:
-        moved = 0
+        has_moved = 0
         if not is_early(me) and try_hold(me, owner) != 0:
-            moved = own_progress(me)
+            has_moved = own_progress(me)
             put(owner + OWNER.in_progress, 0)
-        spins = 0 if moved != 0 else spins + 1
+        spins = 0 if has_moved != 0 else spins + 1
         rest(me, spins)
 
 

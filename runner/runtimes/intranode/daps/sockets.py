@@ -27,7 +27,7 @@ KEY = 32
 """Bytes of a key."""
 _HELLO = struct.Struct(f"={KEY}sq")
 """What who connects says: the key of who listens, and its own rank."""
-_GIVEN = struct.Struct("=i")
+_RANK = struct.Struct("=i")
 """The number on the node of who gives its descriptors."""
 _WITHIN_S, _ANSWER_S = 60.0, 5.0
 """Seconds until all connections are made, and until one says who it is."""
@@ -59,14 +59,14 @@ def this_host() -> str:
 
 def own_addresses() -> tuple[str, ...]:
     """The IPv4 addresses of this process's network interfaces, but loopback."""
-    found = []
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    addresses = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])
             with contextlib.suppress(OSError):
-                answer = fcntl.ioctl(asked.fileno(), _GET_ADDRESS, request)
-                found.append(socket.inet_ntoa(answer[20:24]))
-    return tuple(address for address in found if not address.startswith("127."))
+                answer = fcntl.ioctl(probe.fileno(), _GET_ADDRESS, request)
+                addresses.append(socket.inet_ntoa(answer[20:24]))
+    return tuple(address for address in addresses if not address.startswith("127."))
 
 
 class Listener:
@@ -75,35 +75,35 @@ class Listener:
     ``keys``: those of the expected ranks, which are the answer to them.
     """
 
-    def __init__(self, alone: bool) -> None:
-        """``alone``: only this host is joined, so the network cannot reach the socket."""
+    def __init__(self, is_one_host: bool) -> None:
+        """``is_one_host``: only this host is joined, so the network cannot reach the socket."""
         self.key = secrets.token_bytes(KEY)
-        self.accepted: dict[int, socket.socket] = {}
-        self.refused = 0
+        self.peers: dict[int, socket.socket] = {}
+        self.refusals = 0
         """Connections that did not know the key, or were not expected."""
         self._socket = socket.create_server(
-            ("127.0.0.1" if alone else "", 0), backlog=socket.SOMAXCONN
+            ("127.0.0.1" if is_one_host else "", 0), backlog=socket.SOMAXCONN
         )
         self.port: int = self._socket.getsockname()[1]
 
     def accept(self, keys: Mapping[int, bytes], within_s: float = _WITHIN_S) -> None:
         """Wait until all have come, at most so many seconds."""
         until = monotonic() + within_s
-        while len(self.accepted) < len(keys) and (left := until - monotonic()) > 0:
+        while len(self.peers) < len(keys) and (left := until - monotonic()) > 0:
             self._socket.settimeout(left)
             with contextlib.suppress(OSError):
                 connection, _ = self._socket.accept()
                 if not self._greet(connection, keys):
-                    self.refused += 1
+                    self.refusals += 1
                     connection.close()
 
     def _greet(self, connection: socket.socket, keys: Mapping[int, bytes]) -> bool:
         connection.settimeout(_ANSWER_S)
         key, rank = _HELLO.unpack(_exactly(connection, _HELLO.size))
-        if not hmac.compare_digest(key, self.key) or rank in self.accepted or rank not in keys:
+        if not hmac.compare_digest(key, self.key) or rank in self.peers or rank not in keys:
             return False
         connection.sendall(keys[rank])
-        self.accepted[rank] = connection
+        self.peers[rank] = connection
         return True
 
     def close(self) -> None:
@@ -113,11 +113,11 @@ class Listener:
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
     """So many bytes, or as many zeros if the peer sends fewer."""
-    found = b""
+    data = b""
     with contextlib.suppress(OSError):
-        while len(found) < size and (part := connection.recv(size - len(found))):
-            found += part
-    return found if len(found) == size else bytes(size)
+        while len(data) < size and (part := connection.recv(size - len(data))):
+            data += part
+    return data if len(data) == size else bytes(size)
 
 
 def connect(place: Place, host: str, rank: int, key: bytes) -> socket.socket | None:
@@ -142,24 +142,24 @@ def join(comm: Any, nodes: Sequence[int]) -> dict[int, socket.socket]:
     rank: int = comm.rank
     remotes = [other for other, node in enumerate(nodes) if node != nodes[rank]]
     host = this_host()
-    alone = len(set(comm.allgather(host))) == 1
-    listener = Listener(alone)
+    is_one_host = len(set(comm.allgather(host))) == 1
+    listener = Listener(is_one_host)
     places: list[Place] = comm.allgather(Place(host, own_addresses(), listener.port, listener.key))
-    expected = {other: places[other].key for other in remotes if other < rank}
-    thread = threading.Thread(target=listener.accept, args=(expected,))
+    keys = {other: places[other].key for other in remotes if other < rank}
+    thread = threading.Thread(target=listener.accept, args=(keys,))
     thread.start()
-    found: dict[int, socket.socket | None] = {
+    outgoing: dict[int, socket.socket | None] = {
         other: connect(places[other], host, rank, listener.key) for other in remotes if other > rank
     }
     thread.join()
     listener.close()
-    made = {other: one for other, one in (found | listener.accepted).items() if one is not None}
-    for connection in made.values():
+    links = {other: one for other, one in (outgoing | listener.peers).items() if one is not None}
+    for connection in links.values():
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setblocking(False)
-    missing = [str(other) for other in remotes if other not in made]
+    missing = [str(other) for other in remotes if other not in links]
     agree(comm, f"rank {rank} has no connection to rank {', '.join(missing)}" * bool(missing))
-    return {other: made[other] for other in remotes}
+    return {other: links[other] for other in remotes}
 
 
 def share(comm: Any, node: Any, own: Sequence[int]) -> list[list[int]]:
@@ -168,7 +168,7 @@ def share(comm: Any, node: Any, own: Sequence[int]) -> list[list[int]]:
     Collective; all ranks of a node give the same number.  Those of other ranks are new descriptors
     of the same sockets.  Raises :class:`IntranodeError` in all ranks of ``comm``.
     """
-    found = [list(own) if number == node.rank else list[int]() for number in range(node.size)]
+    descriptors = [list(own) if number == node.rank else list[int]() for number in range(node.size)]
     problem = _make_room(node.size * len(own))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"\0daps-{secrets.token_hex(16)}")
@@ -178,11 +178,11 @@ def share(comm: Any, node: Any, own: Sequence[int]) -> list[list[int]]:
         if not any(comm.allgather(problem)) and own:
             try:
                 _give(names, node.rank, own)
-                _take(listener, found)
+                _take(listener, descriptors)
             except OSError as error:
                 problem = f"rank {comm.rank} cannot share its connections: {error.strerror}"
     agree(comm, problem)
-    return found
+    return descriptors
 
 
 def _give(names: Sequence[bytes], rank: int, own: Sequence[int]) -> None:
@@ -192,24 +192,24 @@ def _give(names: Sequence[bytes], rank: int, own: Sequence[int]) -> None:
                 connection.connect(name)
                 for at in range(0, len(own), _PER_MESSAGE):
                     part = own[at : at + _PER_MESSAGE]
-                    socket.send_fds(connection, [_GIVEN.pack(rank)], part)
+                    socket.send_fds(connection, [_RANK.pack(rank)], part)
 
 
-def _take(listener: socket.socket, found: list[list[int]]) -> None:
-    count = max(map(len, found))
-    while any(len(one) < count for one in found):
+def _take(listener: socket.socket, rows: list[list[int]]) -> None:
+    count = max(map(len, rows))
+    while any(len(one) < count for one in rows):
         connection, _ = listener.accept()
         with connection:
             credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
             if struct.unpack("=iII", credentials)[1] != os.getuid():
                 continue
             while True:
-                text, descriptors, _, _ = socket.recv_fds(connection, _GIVEN.size, _PER_MESSAGE)
-                if len(text) < _GIVEN.size:
+                text, descriptors, _, _ = socket.recv_fds(connection, _RANK.size, _PER_MESSAGE)
+                if len(text) < _RANK.size:
                     break
                 for descriptor in descriptors:
                     os.set_inheritable(descriptor, False)
-                found[_GIVEN.unpack(text)[0]] += descriptors
+                rows[_RANK.unpack(text)[0]] += descriptors
 
 
 def _make_room(count: int) -> str:
@@ -236,5 +236,5 @@ def shut_down(descriptors: Iterable[int]) -> None:
 
 def agree(comm: Any, problem: str, kind: type[IntranodeError] = IntranodeError) -> None:
     """Raise an error in all ranks if one of them has a problem; collective."""
-    if found := next(filter(None, comm.allgather(problem)), ""):
-        raise kind(found, code="intranode.ranks_differ")
+    if first_problem := next(filter(None, comm.allgather(problem)), ""):
+        raise kind(first_problem, code="intranode.ranks_differ")

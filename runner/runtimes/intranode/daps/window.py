@@ -38,7 +38,7 @@ class Operations(Protocol):
     rank: int
     """The number of the own rank."""
 
-    def known(self, rank: int) -> int:
+    def as_rank(self, rank: int) -> int:
         """The rank; raises :class:`IntranodeError` if there is none with this number."""
         ...
 
@@ -112,7 +112,7 @@ class Window:
                 code="intranode.array",
             )
         own, far = self._daps.region(array), Region.of(part)
-        if kind in (ADD_REALS, ADD_WORDS) and not (_aligned(own) and _aligned(far)):
+        if kind in (ADD_REALS, ADD_WORDS) and not (_is_aligned(own) and _is_aligned(far)):
             raise RegionError(
                 "elements that are added do not lie on multiples of 8 bytes", code="intranode.array"
             )
@@ -121,7 +121,7 @@ class Window:
 
     def _part(self, rank: int, at: Index | None) -> Array:
         """The part of another rank's array, whose elements are not looked at."""
-        array = self._arrays[self._daps.known(rank)]
+        array = self._arrays[self._daps.as_rank(rank)]
         if array is None:
             array = np.zeros(0, self._own[2])
         parts = at if isinstance(at, tuple) else () if at is None else (at,)
@@ -140,19 +140,19 @@ class Window:
                     f"index {number}: expected {-count} to {count - 1}", code="intranode.array"
                 )
             slices.append(slice(number % count, number % count + 1))
-        found: Array = array[tuple(slices)]
-        return found
+        view: Array = array[tuple(slices)]
+        return view
 
     def free(self) -> None:
         """No rank uses the window any more; collective, with a barrier."""
         self._daps.free(self._own)
 
 
-def _aligned(region: Region) -> bool:
-    places = (region.address, region.run, *(apart for _, apart in region.axes))
+def _is_aligned(region: Region) -> bool:
+    places = (region.address, region.run, *(stride for _, stride in region.axes))
     return not any(place % 8 for place in places)
 
 
-def told(array: Array) -> Outline:
+def outline_of(array: Array) -> Outline:
     """What other ranks need to know of an array."""
     return array.ctypes.data, array.shape, array.dtype.str, array.strides

@@ -1,9 +1,9 @@
 """The records of the library in words of 8 bytes, as :mod:`runner.runtimes.core.words` describes
 them.
 
-All but ``ME`` and ``POLLED`` are in shared memory, at the same addresses in all ranks of a node, so
-that any of them can go on with what another one has begun.  A region in a record is eight words
-from ``address`` on, as in :data:`runner.runtimes.intranode.words.REGION`.
+All but ``ME`` and its ``pollfd`` are in shared memory, at the same addresses in all ranks of a
+node, so that any of them can go on with what another one has begun.  A region in a record is eight
+words from ``address`` on, as in :data:`runner.runtimes.intranode.words.REGION`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ ME = record(
 )
 """What one thread of a rank knows.  ``number``: its rank on the node.  ``locals``, ``remotes``,
 ``ranks``: ranks of the node, of other nodes, of the job.  ``owner``: its own record; ``owners``:
-the addresses of those of the node.  ``polls``: the sockets, for each owner one ``POLLED`` for each
+the addresses of those of the node.  ``polls``: the sockets, for each owner one ``pollfd`` for each
 link.  ``index``: for each rank of the job the number of its link, or -1 - its number on the node.
 
 ``gap``: seconds between attempts to steal (a double), 0 for none.  ``spins``: looks before the
@@ -119,7 +119,7 @@ DROP = -1
 """
 STARTED, OVER = 1, 9
 """Stages of a request."""
-POLLED = 8
+POLLFD_SIZE = 8
 """Bytes of a ``struct pollfd``."""
 
 PLACES = 64

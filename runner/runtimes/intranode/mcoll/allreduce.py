@@ -21,16 +21,16 @@ def in_node(plan: Plan, result: Place, count: int, chunks: str) -> None:
     if seat.locals == 1:
         plan.copy(result, SEND, size)
         return
-    apart = stride(size)
-    slots = plan.room(apart * seat.locals)
+    slot_size = stride(size)
+    slots = plan.room(slot_size * seat.locals)
     if chunks == "p-way":
-        plan.copy(slots.at(seat.local * apart), SEND, size)
+        plan.copy(slots.at(seat.local * slot_size), SEND, size)
         plan.barrier()
-        each_part(plan, result, [slots.at(n * apart) for n in range(seat.locals)], count)
+        each_part(plan, result, [slots.at(n * slot_size) for n in range(seat.locals)], count)
         plan.barrier()
         return
     # The tree is that of local rank 0, whose slot is the result.
-    places = [result, *(slots.at(n * apart) for n in range(1, seat.locals))]
+    places = [result, *(slots.at(n * slot_size) for n in range(1, seat.locals))]
     plan.copy(places[seat.local], SEND, size)
     plan.barrier()
     step = 1
@@ -62,11 +62,11 @@ def bruck(plan: Plan, count: int, chunks: str) -> None:
     them.  R of the next step needs R of the node at the distance q S, so that message has both.
     """
     seat, size = plan.seat, count * plan.item
-    nodes, radix, apart = seat.nodes, seat.radix, stride(size)
-    full = plan.room(apart + size)  # F, and R behind it.
-    rest = full.at(apart)
-    inbox = plan.room((apart + stride(size)) * radix)
-    inboxes = [inbox.at(2 * apart * n) for n in range(radix - 1)]
+    nodes, radix, slot_size = seat.nodes, seat.radix, stride(size)
+    full = plan.room(slot_size + size)  # F, and R behind it.
+    rest = full.at(slot_size)
+    inbox = plan.room((slot_size + stride(size)) * radix)
+    inboxes = [inbox.at(2 * slot_size * n) for n in range(radix - 1)]
     in_node(plan, full, count, chunks)
     step = 1
     while step * radix <= nodes:
@@ -74,7 +74,7 @@ def bruck(plan: Plan, count: int, chunks: str) -> None:
         if seat.local < radix - 1:
             off = (seat.local + 1) * step
             both = quotient == seat.local + 1 and remainder > 0
-            length = (apart if both else 0) + size if size else 0
+            length = (slot_size if both else 0) + size if size else 0
             plan.send(seat.node - off, seat.local, full, length)
             plan.recv(seat.node + off, seat.local, inboxes[seat.local], length)
         plan.exchange()
@@ -82,7 +82,7 @@ def bruck(plan: Plan, count: int, chunks: str) -> None:
         if quotient:
             parts = [full, *inboxes[: quotient - 1]]
             if remainder:
-                parts.append(inboxes[quotient - 1].at(apart))
+                parts.append(inboxes[quotient - 1].at(slot_size))
             each_part(plan, rest, parts, count)
         each_part(plan, full, [full, *inboxes], count)
         plan.barrier()
@@ -104,7 +104,7 @@ def bruck(plan: Plan, count: int, chunks: str) -> None:
     plan.copy(RECV, full, size)
 
 
-def collected(plan: Plan, count: int, chunks: str) -> None:
+def bruck_in_order(plan: Plan, count: int, chunks: str) -> None:
     """Bruck with the vectors of all nodes, which each node reduces in the order of nodes.
 
     So all nodes have the same bits.  Its messages are as many as those of :func:`bruck` and longer.
@@ -146,7 +146,7 @@ def ring(plan: Plan, count: int, chunks: str, overlap: bool) -> None:
     result = plan.room(count * item)
     plan.clear()
     bounds = [share(count, nodes, node) for node in range(nodes)]
-    scattered(plan, result.at(bounds[plan.seat.node][0] * item), count, chunks)
+    reduce_scatter(plan, result.at(bounds[plan.seat.node][0] * item), count, chunks)
     rings(
         plan,
         [(result.at(low * item), (high - low) * item) for low, high in bounds],
@@ -162,15 +162,15 @@ def scatter_bruck(plan: Plan, count: int, chunks: str) -> None:
     It sends as many bytes as :func:`ring` in fewer steps.
     """
     nodes, node = plan.seat.nodes, plan.seat.node
-    apart = -(-count // nodes) * plan.item
-    buffer = plan.room(apart * nodes)
-    scattered(plan, buffer, count, chunks)
-    collect(plan, buffer, apart)
+    chunk_size = -(-count // nodes) * plan.item
+    buffer = plan.room(chunk_size * nodes)
+    reduce_scatter(plan, buffer, count, chunks)
+    collect(plan, buffer, chunk_size)
     for other in range(nodes):
-        _out(plan, buffer.at((other - node) % nodes * apart), other, count)
+        _out(plan, buffer.at((other - node) % nodes * chunk_size), other, count)
 
 
-def scattered(plan: Plan, to: Place, count: int, chunks: str) -> None:
+def reduce_scatter(plan: Plan, to: Place, count: int, chunks: str) -> None:
     """Reduce-scatter over nodes: ``to`` becomes this node's chunk; chunks may be uneven.
 
     The objects share the nodes: one sends the chunks of its nodes.  On a node one object, with

@@ -116,9 +116,9 @@ class Config:
 
     def form(self, operation: str, size: int) -> str:
         """The algorithm of ``"allgather"``, ``"allreduce"`` or ``"scatter"`` for ``size`` bytes."""
-        named: str = getattr(self, operation)
-        if named != AUTO:
-            return named
+        choice: str = getattr(self, operation)
+        if choice != AUTO:
+            return choice
         if 0 < getattr(self, f"{operation}_mpi_from") <= size:
             return LIBRARY
         if size < getattr(self, f"{operation}_switch"):

@@ -31,17 +31,17 @@ def _one(builder: Any, kind: str, operation: str, a: Any, b: Any) -> Any:
     return builder.select(first, a, b)
 
 
-def _loop(builder: Any, kind: str, operation: str, given: Any) -> None:
+def _loop(builder: Any, kind: str, operation: str, operands: Any) -> None:
     """Blocks of 64 bytes, then single elements."""
-    to, a, b, count = given
+    to, a, b, count = operands
     item = int(kind[1:])
     element = _REALS[item] if kind[0] == "f" else ir.IntType(8 * item)
     lanes = _BYTES // item
     blocks = builder.udiv(count, _WORD(lanes))
-    done = builder.mul(blocks, _WORD(lanes))
+    block_elements = builder.mul(blocks, _WORD(lanes))
     for number, each, unit in ((blocks, ir.VectorType(element, lanes), _BYTES),
-                               (builder.sub(count, done), element, item)):  # fmt: skip
-        start = _WORD(0) if unit == _BYTES else builder.mul(done, _WORD(item))
+                               (builder.sub(count, block_elements), element, item)):  # fmt: skip
+        start = _WORD(0) if unit == _BYTES else builder.mul(block_elements, _WORD(item))
         with cgutils.for_range(builder, number) as loop:
             offset = builder.add(start, builder.mul(loop.index, _WORD(unit)))
             places = [
@@ -59,15 +59,15 @@ def combine(typing: Any, code: Any, to: Any, a: Any, b: Any, count: Any) -> Any:
     ``to`` may be ``a`` or ``b``.
     """
 
-    def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, operands: Any) -> Any:
         end = builder.append_basic_block("combined")
-        switch = builder.switch(given[0], end)
+        switch = builder.switch(operands[0], end)
         pairs = [(kind, operation) for kind in KINDS for operation in OPERATIONS]
         for number, (kind, operation) in enumerate(pairs):
             block = builder.append_basic_block(f"{operation}_{kind}")
             switch.add_case(_WORD(number), block)
             builder.position_at_end(block)
-            _loop(builder, kind, operation, given[1:])
+            _loop(builder, kind, operation, operands[1:])
             builder.branch(end)
         builder.position_at_end(end)
         return context.get_dummy_value()

@@ -44,24 +44,24 @@ def _give_way(me: int, counter: int, target: int) -> None:
         return
     # Whoever changes the counter after this sees that somebody sleeps.
     atomic.add(counter + COUNTER.sleepers, 1)
-    seen = peek(counter)
-    if seen < target:
-        _futex(me, counter, _FUTEX_WAIT, seen & 0xFFFFFFFF, me + ME.seconds)
+    value = peek(counter)
+    if value < target:
+        _futex(me, counter, _FUTEX_WAIT, value & 0xFFFFFFFF, me + ME.seconds)
     atomic.add(counter + COUNTER.sleepers, -1)
 
 
 @inner
 def _wait(me: int, counter: int, target: int, looks: int) -> bool:
     """Wait until a counter has a value; False after so many looks and turns given away."""
-    seen, spins = 0, load(me + ME.spins)
+    misses, spins = 0, load(me + ME.spins)
     while peek(counter) < target:
         if looks <= 0:
             return False
-        seen += 1
-        if 0 <= spins < seen:
+        misses += 1
+        if 0 <= spins < misses:
             _give_way(me, counter, target)
             looks -= 1
-        elif seen % _PAUSES == 0:
+        elif misses % _PAUSES == 0:
             _let_mpi_go_on(me)
             looks -= 1
         else:

@@ -23,7 +23,7 @@ from runner.runtimes.intranode.mcoll.plan import Plan
 from runner.runtimes.intranode.mcoll.program import Counts, Program
 from runner.runtimes.intranode.mcoll.team import Team, topology_of
 from runner.runtimes.intranode.mcoll.words import ME
-from runner.runtimes.intranode.processes import rank_lost
+from runner.runtimes.intranode.processes import lost_rank_error
 
 Array = NDArray[Any]
 Write = Callable[[Plan], None]
@@ -58,7 +58,7 @@ class MultiObject:
     """
 
     def __init__(self, comm: Any, config: Config | None = None, nodes: int = 0) -> None:
-        config = config or MCOLL.published()[0]
+        config = config or MCOLL.machine_config()[0]
         self._execute = load("runner.runtimes.intranode.mcoll.execute").function("run")
         self.topology, self.assumed = topology_of(comm, nodes)
         config.radix_of(self.topology.locals)
@@ -91,8 +91,8 @@ class MultiObject:
         locals_ = self.topology.locals
         objects, radix = config.objects_of(locals_), config.radix_of(locals_)
         self.config, self._seat = config, self.topology.seat(self.rank, objects, radix)
-        crowded = "sleep" if self._team.crowded else "spin"
-        wait = crowded if config.waiting == "auto" else config.waiting
+        automatic = "sleep" if self._team.is_crowded else "spin"
+        wait = automatic if config.waiting == "auto" else config.waiting
         self._put(ME.spins, -1 if wait == "spin" else config.spins)
         self._put(ME.sleeps, wait == "sleep")
         self._looks = _LOOKS[wait == "sleep"]
@@ -114,7 +114,7 @@ class MultiObject:
             "ring": lambda plan: allgather.ring(plan, size, overlap),
         }
         own = partial(self.comm.Allgather, _raw(send), _raw(recv))
-        return self._prepared("allgather", size, (), write, send, recv, own)
+        return self._prepare("allgather", size, (), write, send, recv, own)
 
     def allreduce(self, send: Array, recv: Array, op: Any = "sum") -> None:
         """``recv`` becomes the sum, minimum or maximum of what all ranks send.
@@ -131,7 +131,7 @@ class MultiObject:
         name, count, config = operation_of(op), send.size, self.config
         code = code_of(send.dtype, name)
         exact = send.dtype.kind != "f" or not config.same_bits
-        small = allreduce.bruck if exact else allreduce.collected
+        small = allreduce.bruck if exact else allreduce.bruck_in_order
         write: dict[str, Write] = {
             "bruck": lambda plan: small(plan, count, config.chunks),
             "rd": lambda plan: allreduce.recursive_doubling(plan, count, config.chunks),
@@ -140,7 +140,7 @@ class MultiObject:
         }
         own = partial(mpi_operation, self.comm, send, recv, name)
         item = send.dtype.itemsize
-        return self._prepared("allreduce", size, (exact,), write, send, recv, own, code, item)
+        return self._prepare("allreduce", size, (exact,), write, send, recv, own, code, item)
 
     def scatter(self, send: Array | None, recv: Array, root: int = 0) -> None:
         """``recv`` becomes this rank's part of what ``root`` sends; ``send`` is its alone."""
@@ -152,10 +152,10 @@ class MultiObject:
         _is_rank(root, self.size, "rank")
         if self.rank == root:
             _fits(send, "send", size * self.size)
-        sent = _raw(send) if self.rank == root and send is not None else None
+        source = _raw(send) if self.rank == root and send is not None else None
         write: dict[str, Write] = {"tree": lambda plan: scatter.tree(plan, size, root)}
-        own = partial(self.comm.Scatter, sent, _raw(recv), root)
-        return self._prepared("scatter", size, (root,), write, send, recv, own)
+        own = partial(self.comm.Scatter, source, _raw(recv), root)
+        return self._prepare("scatter", size, (root,), write, send, recv, own)
 
     # Collectives of the ranks of a node; ``root`` is a local rank.
 
@@ -191,12 +191,12 @@ class MultiObject:
     ) -> None:
         _is_rank(root, self.topology.locals, "local rank")
         key = write.__name__, count, root
-        made = self._made(key, lambda plan: write(plan, count, root), code, item)
-        self._run(made, _address(send), _address(recv))
+        programs = self._programs_of(key, lambda plan: write(plan, count, root), code, item)
+        self._run(programs, _address(send), _address(recv))
 
     def barrier(self) -> None:
         """Wait for all ranks of the node."""
-        self._run(self._made(("barrier",), lambda plan: plan.barrier()), 0, 0)
+        self._run(self._programs_of(("barrier",), lambda plan: plan.barrier()), 0, 0)
 
     # The rest.
 
@@ -215,7 +215,7 @@ class MultiObject:
         self._team.close()
         self.comm.Free()
 
-    def _prepared(
+    def _prepare(
         self,
         name: str,
         size: int,
@@ -237,11 +237,11 @@ class MultiObject:
             )
         run = own
         if form != "library":
-            made = self._made((name, form, size, *key), write[form], code, item)
-            run = partial(self._run, made, _address(send), _address(recv), (send, recv))
+            programs = self._programs_of((name, form, size, *key), write[form], code, item)
+            run = partial(self._run, programs, _address(send), _address(recv), (send, recv))
         return Collective(form, run)
 
-    def _made(
+    def _programs_of(
         self, key: tuple[Any, ...], write: Write, code: int = 0, item: int = 1
     ) -> list[Program]:
         """The programs of a plan for both buffers; the same key on all ranks."""
@@ -259,11 +259,11 @@ class MultiObject:
                 turns = (2,)
                 plan.barrier()
             places = [team.buffer(turn, plan.size) for turn in turns]
-            self._programs[key] = made = [
+            self._programs[key] = programs = [
                 Program(plan, place, team.barrier, code, team.view, self.comm, config.piece)
                 for place in places
             ]
-            size = made[0].most * MPI._sizeof(MPI.Status)
+            size = programs[0].most * MPI._sizeof(MPI.Status)
             if size > self._statuses.size:
                 self._statuses = np.zeros(size, np.uint8)
                 self._put(ME.statuses, self._statuses.ctypes.data)
@@ -277,8 +277,8 @@ class MultiObject:
         put(me + ME.recv, recv)
         step = programs[turn % len(programs)].address
         while step := self._execute(me, step, self._looks):
-            if lost := self._team.lost():
-                raise rank_lost(f"rank {self.rank}", lost)
+            if dead := self._team.deaths():
+                raise lost_rank_error(f"rank {self.rank}", dead)
             self.comm.Iprobe()
 
 
@@ -291,8 +291,8 @@ def _bytes(array: Any, name: str) -> int:
 
 
 def _fits(array: Any, name: str, size: int, dtype: Any = None) -> None:
-    if (found := _bytes(array, name)) != size:
-        raise IntranodeError(f"{name} has {found} bytes: expected {size}", code="intranode.array")
+    if (count := _bytes(array, name)) != size:
+        raise IntranodeError(f"{name} has {count} bytes: expected {size}", code="intranode.array")
     if dtype is not None and dtype != array.dtype:
         raise IntranodeError(
             f"elements of {dtype} are reduced to {array.dtype}", code="intranode.array"

@@ -60,17 +60,17 @@ class Program:
         from mpi4py import MPI
 
         if messages not in self._handles:
-            self._handles[messages] = self._made(messages)
+            self._handles[messages] = self._make_handles(messages)
         handles = self._handles[messages]
         count = handles.size // MPI._sizeof(MPI.Request)
         self.most = max(self.most, count)
-        sent = [message.size for message in messages if message.sends]
+        send_sizes = [message.size for message in messages if message.sends]
         return {
             **{"to_base": BASES["work"], "to": handles.ctypes.data},
-            **{"count": count, "a": len(sent), "b": sum(sent)},
+            **{"count": count, "a": len(send_sizes), "b": sum(send_sizes)},
         }
 
-    def _made(self, messages: tuple[Message, ...]) -> NDArray[Any]:
+    def _make_handles(self, messages: tuple[Message, ...]) -> NDArray[Any]:
         """The handles of persistent requests, one behind the other."""
         from mpi4py import MPI
 

@@ -11,7 +11,7 @@ from runner.runtimes.intranode.errors import IntranodeError
 from runner.runtimes.intranode.mcoll.topology import Topology
 from runner.runtimes.intranode.mcoll.words import COUNTER
 from runner.runtimes.intranode.processes import Processes
-from runner.runtimes.workers.affinity import cpu_mask, crowded
+from runner.runtimes.workers.affinity import cpu_mask, is_crowded
 
 _LEAST = 1 << 16
 """Bytes of a buffer."""
@@ -29,7 +29,7 @@ def topology_of(comm: Any, nodes: int) -> tuple[Topology, bool]:
     keys = comm.allgather(local.bcast(comm.rank))
     local.Free()
     if nodes and len(set(keys)) == 1:
-        return Topology.assumed(comm.size, nodes), True
+        return Topology.of_equal_nodes(comm.size, nodes), True
     return Topology.of(keys), False
 
 
@@ -52,7 +52,7 @@ class Team:
         self._processes = Processes(self.arena.node, f"local rank {self.local}")
         # The ranks of all assumed nodes share the cores.
         everyone = comm.Split_type(MPI.COMM_TYPE_SHARED)
-        self.crowded = crowded(1, everyone.allgather(cpu_mask()))
+        self.is_crowded = is_crowded(1, everyone.allgather(cpu_mask()))
         """Whether the machine has more ranks than cores."""
         everyone.Free()
         if self.arena.count != topology.locals:
@@ -82,9 +82,9 @@ class Team:
         """Bytes of the node's memory."""
         return self.arena.view(address, size, "uint8")
 
-    def lost(self) -> str:
+    def deaths(self) -> str:
         """The ranks of this node that have died, in words; it looks now and then only."""
-        return ", ".join(self._processes.lost().values())
+        return ", ".join(self._processes.deaths().values())
 
     def close(self) -> None:
         """Give the communicator back; collective."""

@@ -23,20 +23,20 @@ class Topology:
 
         Raises :class:`ConfigError` if the nodes have different numbers of ranks.
         """
-        found: dict[Hashable, list[int]] = {}
+        ranks_by_node: dict[Hashable, list[int]] = {}
         for rank, key in enumerate(keys):
-            found.setdefault(key, []).append(rank)
-        counts = sorted({len(ranks) for ranks in found.values()})
+            ranks_by_node.setdefault(key, []).append(rank)
+        counts = sorted({len(ranks) for ranks in ranks_by_node.values()})
         if len(counts) > 1:
             raise ConfigError(
                 f"nodes have {counts[0]} to {counts[-1]} ranks: expected the same number on each; "
                 "start as many on all, as with mpirun --map-by ppr:N:node",
                 code="intranode.option",
             )
-        return cls(tuple(map(tuple, found.values())))
+        return cls(tuple(map(tuple, ranks_by_node.values())))
 
     @classmethod
-    def assumed(cls, size: int, nodes: int) -> Topology:
+    def of_equal_nodes(cls, size: int, nodes: int) -> Topology:
         """``size`` ranks in so many nodes of neighbours; raises :class:`ConfigError`."""
         if nodes < 1 or size % nodes:
             raise ConfigError(

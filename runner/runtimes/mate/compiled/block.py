@@ -75,9 +75,9 @@ class Block:
         self.arena = arena
         zeros = _plain if arena is None else arena.zeros
         self._words: Words = zeros(kind.words, np.int64)
-        self.loaded = 0
+        self.load_count = 0
         """Number of times that an attribute had changed and was read anew."""
-        self._retired: list[Any] = []
+        self._old_objects: list[Any] = []
         self._slots: list[tuple[str, _Slot]] = []
         for name, attribute in kind.attributes:
             words = self._words[kind.offsets[name] :][: attribute.words]
@@ -100,10 +100,10 @@ class Block:
         0 for an optional region that runs in Python. Raises ``KeyError`` for a region that is not
         compiled.
         """
-        found = self._entries[region]
-        if found is None:
+        address = self._entries[region]
+        if address is None:
             raise KeyError(self._names[region])
-        return found
+        return address
 
     def refresh(self, messages: Messages) -> bool:
         """Read the state again, at the entry of the graph; False if a type has changed.
@@ -112,7 +112,7 @@ class Block:
         the block is of no more use. Objects that the state no longer holds stay alive until
         the next call, because messages of a lazy graph may still use them.
         """
-        retired: list[Any] = []
+        old_objects: list[Any] = []
         state = self.state()
         self._words[0] = 0
         for name, slot in self._slots:
@@ -120,11 +120,11 @@ class Block:
                 slot.messages = messages
             value = getattr(state, name, None) if name else state
             if not slot.same(value):
-                retired.append(slot.kept())
-                self.loaded += 1
+                old_objects.append(slot.objects())
+                self.load_count += 1
                 if not slot.load(value):
                     return False
-        self._retired = retired
+        self._old_objects = old_objects
         return True
 
     def outside(self, names: Collection[str], arena: Arena) -> str:
@@ -169,7 +169,7 @@ class _Slot:
         """Write the words; False if the value has another type."""
         raise NotImplementedError
 
-    def kept(self) -> Any:
+    def objects(self) -> Any:
         """The objects whose addresses the words hold."""
         return None
 
@@ -185,12 +185,12 @@ class _NumberSlot(_Slot):
         self._value: Any = None
 
     def same(self, value: Any) -> bool:
-        kept = self._value
-        if value is kept:
+        previous = self._value
+        if value is previous:
             return True
-        if type(value) is not type(kept):
+        if type(value) is not type(previous):
             return False
-        return bool(value == kept or (value != value and kept != kept))
+        return bool(value == previous or (value != value and previous != previous))
 
     def load(self, value: Any) -> bool:
         if number_type(value) != self._kind:
@@ -223,7 +223,7 @@ class _ArraySlot(_Slot):
         self._array, self._shape = value, value.shape
         return True
 
-    def kept(self) -> Any:
+    def objects(self) -> Any:
         return self._array
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -260,7 +260,7 @@ class _ArraysSlot(_Slot):
         self._arrays, self._shapes = list(value), [a.shape for a in value]
         return True
 
-    def kept(self) -> Any:
+    def objects(self) -> Any:
         return self._arrays, self._items
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -281,17 +281,17 @@ class _TuplesSlot(_Slot):
         if len(value) != len(self._rows) or not all(isinstance(row, tuple) for row in value):
             return False
         return all(
-            len(row) == len(known) and all(map(_same, row, known, shapes))
-            for row, known, shapes in zip(value, self._rows, self._shapes, strict=True)
+            len(row) == len(previous) and all(map(_same, row, previous, shapes))
+            for row, previous, shapes in zip(value, self._rows, self._shapes, strict=True)
         )
 
     def load(self, value: Any) -> bool:
         if not isinstance(value, (list, tuple)):
             return False
-        found = tuples_type(value) if value else self._kind
-        if found is None or len(found.columns) != len(self._kind.columns):
+        kind = tuples_type(value) if value else self._kind
+        if kind is None or len(kind.columns) != len(self._kind.columns):
             return False
-        if not all(map(_column_fits, self._kind.columns, found.columns)):
+        if not all(map(_column_fits, self._kind.columns, kind.columns)):
             return False
         self._items = self._zeros(len(value) * self._kind.item_words, np.int64)
         at = 0
@@ -308,7 +308,7 @@ class _TuplesSlot(_Slot):
         self._shapes = [[getattr(item, "shape", None) for item in row] for row in value]
         return True
 
-    def kept(self) -> Any:
+    def objects(self) -> Any:
         return self._rows, self._items
 
     def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -318,17 +318,17 @@ class _TuplesSlot(_Slot):
                     yield f"[{n}][{column}]", item
 
 
-def _same(value: Any, known: Any, shape: Any) -> bool:
+def _same(value: Any, previous: Any, shape: Any) -> bool:
     """Whether an item of a row is what it was: the same array, or an equal number."""
-    if isinstance(known, np.ndarray):
-        return value is known and value.shape == shape
-    return type(value) is type(known) and bool(value == known or value != value)
+    if isinstance(previous, np.ndarray):
+        return value is previous and value.shape == shape
+    return type(value) is type(previous) and bool(value == previous or value != value)
 
 
-def _column_fits(wanted: Number | Array, found: Number | Array) -> bool:
-    if isinstance(wanted, Array):
-        return isinstance(found, Array) and _fits(wanted, found)
-    return wanted == found
+def _column_fits(code_type: Number | Array, value_type: Number | Array) -> bool:
+    if isinstance(code_type, Array):
+        return isinstance(value_type, Array) and _fits(code_type, value_type)
+    return code_type == value_type
 
 
 class _NumbersSlot(_Slot):
@@ -366,7 +366,7 @@ class _NumbersSlot(_Slot):
         self._values, self._types = tuple(value), set(map(type, value))
         return True
 
-    def kept(self) -> Any:
+    def objects(self) -> Any:
         return self._copy
 
 
@@ -387,7 +387,7 @@ class _FunctionSlot(_Slot):
         self._function = value
         return True
 
-    def kept(self) -> Any:
+    def objects(self) -> Any:
         return self._function
 
 
@@ -398,8 +398,8 @@ class _RankSlot(_Slot):
         self._addresses: tuple[int, ...] = ()
 
     def same(self, value: Any) -> bool:
-        known = value is self._context and value is not None
-        return known and self.messages(value) == self._addresses
+        is_same = value is self._context and value is not None
+        return is_same and self.messages(value) == self._addresses
 
     def load(self, value: Any) -> bool:
         if not isinstance(value, Place):
@@ -433,11 +433,15 @@ def _plain(count: int, kind: Any) -> NDArray[Any]:
     return np.zeros(count, kind)
 
 
-def _fits(wanted: Array, found: Array | None) -> bool:
+def _fits(code_type: Array, value_type: Array | None) -> bool:
     """Whether code for one type of array may run on another."""
-    if found is None or (found.element, found.ndim) != (wanted.element, wanted.ndim):
+    if value_type is None:
         return False
-    return wanted.layout in ("A", found.layout) and wanted.readonly >= found.readonly
+    if (value_type.element, value_type.ndim) != (code_type.element, code_type.ndim):
+        return False
+    return (
+        code_type.layout in ("A", value_type.layout) and code_type.readonly >= value_type.readonly
+    )
 
 
 def _describe(array: NDArray[Any], words: Words) -> None:

@@ -25,14 +25,14 @@ from runner.runtimes.core.sources import sha256
 from runner.runtimes.core.words import KINDS
 from runner.runtimes.mate.compiled.block import Block, Messages, Regions
 from runner.runtimes.mate.compiled.names import resolve
-from runner.runtimes.mate.compiled.source import Refusal, RegionSource, read, shown
+from runner.runtimes.mate.compiled.source import Refusal, RegionSource, read, relative_name
 from runner.runtimes.mate.compiled.state import Function, StateType, state_type
 from runner.runtimes.mate.compiled.uses import (
     Use,
     Uses,
     check_calls,
     helpers_of,
-    merged,
+    merge,
     talks,
     waits,
 )
@@ -70,7 +70,7 @@ class CompiledGraph:
                 if not region.optional:
                     raise
                 self._fall_back(region.index, error)
-        self._merged: dict[Regions, dict[str, Use]] = {}
+        self._merged_uses: dict[Regions, dict[str, Use]] = {}
         """The attributes that several regions use."""
         self._code: dict[tuple[StateType, Regions], tuple[int | None, ...]] = {}
         self._kernels: dict[tuple[StateType, Regions], kernels.Kernels] = {}
@@ -82,15 +82,15 @@ class CompiledGraph:
     def _read(self, region: Region) -> None:
         """Read and check a region and all functions that it calls."""
         # A function that is refused must not stay among the known ones.
-        known = dict(self._pythonic if region.optional else self._functions)
-        source = known.get(region.body) or read(region.body, region.name, region=True)
+        functions = dict(self._pythonic if region.optional else self._functions)
+        source = functions.get(region.body) or read(region.body, region.name, region=True)
         source.python = region.optional
-        if source.function not in known:
-            resolve(source, known)
+        if source.function not in functions:
+            resolve(source, functions)
         check_calls(source)
         self._uses[region.index] = Uses([source]).attributes
         self._regions[region.index] = source
-        (self._pythonic if region.optional else self._functions).update(known)
+        (self._pythonic if region.optional else self._functions).update(functions)
 
     def _fall_back(self, region: int, reason: Exception | str) -> None:
         """Note why an optional region runs in Python; the first process says so, once."""
@@ -102,7 +102,7 @@ class CompiledGraph:
         what = f"region {name} runs in Python: "
         if isinstance(reason, Refusal):
             inside = "" if reason.title == f"region {name}" else f"{reason.title}: "
-            what = f"{shown(reason.file)}:{reason.line}: {what}{inside}{reason.what}"
+            what = f"{relative_name(reason.file)}:{reason.line}: {what}{inside}{reason.what}"
         else:
             what += str(reason)
         if graph is None:
@@ -123,15 +123,15 @@ class CompiledGraph:
         cannot be compiled. Of optional regions neither is raised: the block has no code for them,
         so they run in Python.
         """
-        found = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
+        previous = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
         if (
-            found is not None
-            and found.state() is state
-            and found.arena is arena
-            and self._complete(found, state)
-            and self._refreshed(found, messages)
+            previous is not None
+            and previous.state() is state
+            and previous.arena is arena
+            and self._complete(previous, state)
+            and self._refresh(previous, messages)
         ):
-            return found
+            return previous
         key = (id(state), rank)
         try:
             reference: Callable[[], Any] = weakref.ref(
@@ -150,15 +150,15 @@ class CompiledGraph:
         """
         code = self._kernels.get((block.kind, block.regions))
         kinds = dict(block.kind.attributes)
-        found = {}
+        shareable = {}
         for number in block.regions:
             uses = frozenset(self._uses[number])
             functions = any(isinstance(kinds.get(name), Function) for name in uses)
             if code is None or functions or not block.entry(number) or self._talks(number):
                 continue
             name = f"{code.digest} {_entry(number)}".encode()
-            found[number] = int.from_bytes(sha256(name).digest()[:8], "little") >> 2 | 1, uses
-        return found
+            shareable[number] = int.from_bytes(sha256(name).digest()[:8], "little") >> 2 | 1, uses
+        return shareable
 
     @functools.cached_property
     def waiting(self) -> list[int]:
@@ -183,7 +183,7 @@ class CompiledGraph:
         """Whether no other region can be compiled for the state than when the block was made."""
         return len(block.regions) == len(self._regions) or block.regions == self._possible(state)
 
-    def _refreshed(self, block: Block, messages: Messages) -> bool:
+    def _refresh(self, block: Block, messages: Messages) -> bool:
         try:
             return block.refresh(messages)
         except MateError:
@@ -196,7 +196,7 @@ class CompiledGraph:
     ) -> Block:
         regions = self._possible(state)
         try:
-            return self._packed(state, regions, messages, reference, arena)
+            return self._pack(state, regions, messages, reference, arena)
         except MateError as error:  # a number of more than 64 bits
             wrong = {
                 n: use for n in regions if n in self._optional and (use := self._large(state, n))
@@ -206,9 +206,9 @@ class CompiledGraph:
             for number, use in wrong.items():
                 self._fall_back(number, use.source.refusal(use.node, str(error)))
             regions = tuple(n for n in regions if n not in wrong)
-            return self._packed(state, regions, messages, reference, arena)
+            return self._pack(state, regions, messages, reference, arena)
 
-    def _packed(
+    def _pack(
         self,
         state: Any,
         regions: Regions,
@@ -233,7 +233,7 @@ class CompiledGraph:
 
     def _possible(self, state: Any) -> Regions:
         """The regions that can see all that they use of this state."""
-        found = []
+        numbers = []
         for number in self._regions:
             if number in self._optional:
                 try:
@@ -241,8 +241,8 @@ class CompiledGraph:
                 except MateError as error:
                     self._fall_back(number, error)
                     continue
-            found.append(number)
-        return tuple(found)
+            numbers.append(number)
+        return tuple(numbers)
 
     def _state_type(self, state: Any, uses: dict[str, Use]) -> StateType:
         return state_type(state, uses, [kind for kind, _ in self._code])
@@ -250,9 +250,9 @@ class CompiledGraph:
     def _entries(self, state: Any, regions: Regions) -> tuple[StateType, tuple[int | None, ...]]:
         """The type of the state as these regions see it, and the address of each region's code."""
         with self._lock:
-            if regions not in self._merged:
-                self._merged[regions] = merged(self._uses[number] for number in regions)
-            key = self._state_type(state, self._merged[regions]), regions
+            if regions not in self._merged_uses:
+                self._merged_uses[regions] = merge(self._uses[number] for number in regions)
+            key = self._state_type(state, self._merged_uses[regions]), regions
             entries = self._code.get(key)
             if entries is None:
                 entries = self._code[key] = self._load(*key)
@@ -293,7 +293,9 @@ class CompiledGraph:
             words += [f"{source.python} {sorted((source.jit or {}).items())}"]
             words += [f"{name}={value!r}" for name, value in sorted(source.constants.items())]
             words += [f"{name}={numbers[h]}" for name, h in sorted(source.helpers.items())]
-            words += [f"{name}={_called(v)}" for name, v in sorted(source.libraries.items())]
+            words += [
+                f"{name}={_qualified_name(v)}" for name, v in sorted(source.libraries.items())
+            ]
         digest = hashlib.sha256("\0".join(words).encode())
         digest.update(_own_sources())
         return digest.digest()
@@ -310,55 +312,55 @@ class CompiledGraph:
                 narrow,
             )
 
-            made: dict[RegionSource, Any] = {}
+            dispatchers: dict[RegionSource, Any] = {}
 
             def numba_function(source: RegionSource) -> Any:
-                if source not in made:
+                if source not in dispatchers:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
                     count_as = context_methods.count_as
-                    function = index.marked(source, lowering.index, helpers, count_as)
-                    made[source] = lowering.dispatcher(function, source)
-                return made[source]
+                    function = index.with_index(source, lowering.index, helpers, count_as)
+                    dispatchers[source] = lowering.dispatcher(function, source)
+                return dispatchers[source]
 
-            def compiled(number: int) -> Callable[..., Any]:
+            def entry_of(number: int) -> Callable[..., Any]:
                 source = self._regions[number]
                 functions = (*self._functions.values(), *self._pythonic.values())
-                with failure.told(source, functions, kind):
+                with failure.user_errors(source, functions, kind):
                     entry = lowering.compile_region(numba_function(source), kind, number)
                 for function in (source, *helpers_of(source)):
                     if function.python:
-                        narrow.check(function, made[function])
+                        narrow.check(function, dispatchers[function])
                 return entry
 
             entries: dict[str, tuple[Callable[..., Any], str]] = {}
             missing: dict[str, str] = {}
             for number in regions:
                 try:
-                    entries[_entry(number)] = (compiled(number), "void(uint64, int64)")
+                    entries[_entry(number)] = (entry_of(number), "void(uint64, int64)")
                 except Exception as error:  # also those of the compiler itself
                     if number not in self._optional:
                         raise
-                    missing[_entry(number)] = self._stored(error)
+                    missing[_entry(number)] = self._refusal_text(error)
         while True:
             try:
                 code = compile_functions(entries, f"graph {self._name}")
             except RunnerError as error:
-                found = _REGION.search(str(error))
-                if found is None:
+                match = _REGION.search(str(error))
+                if match is None:
                     raise
-                refusal = self._regions[int(found[1])].refusal(
+                refusal = self._regions[int(match[1])].refusal(
                     None,
-                    f"an operation needs Python when it runs ({found[2]}): write it out as loops",
+                    f"an operation needs Python when it runs ({match[2]}): write it out as loops",
                 )
-                if int(found[1]) not in self._optional:
+                if int(match[1]) not in self._optional:
                     raise refusal from None
-                del entries[_entry(int(found[1]))]
-                missing[_entry(int(found[1]))] = self._stored(refusal)
+                del entries[_entry(int(match[1]))]
+                missing[_entry(int(match[1]))] = self._refusal_text(refusal)
             else:
                 code.missing = missing
                 return code
 
-    def _stored(self, error: Exception) -> str:
+    def _refusal_text(self, error: Exception) -> str:
         """A refusal as text that holds for all programs with the same functions."""
         if not isinstance(error, Refusal):
             first = str(error).partition("\n")[0]
@@ -380,7 +382,7 @@ def _entry(region: int) -> str:
     return f"region_{region}"
 
 
-def _called(value: Any) -> str:
+def _qualified_name(value: Any) -> str:
     return f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', value)}"
 
 
@@ -403,7 +405,7 @@ def compiled_graph(graph: Graph) -> CompiledGraph:
     Raises :class:`GraphError` with the user's line for what cannot be compiled.
     """
     with _lock:
-        found = _graphs.get(graph)
-        if found is None:
-            found = _graphs[graph] = CompiledGraph(graph)
-        return found
+        compiled = _graphs.get(graph)
+        if compiled is None:
+            compiled = _graphs[graph] = CompiledGraph(graph)
+        return compiled

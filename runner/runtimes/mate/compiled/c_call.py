@@ -13,7 +13,7 @@ from numba.core.errors import NumbaTypeError
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import signature
 
-from runner.runtimes.mate.compiled.failure import SAID
+from runner.runtimes.mate.compiled.failure import PREFIX
 from runner.runtimes.mate.compiled.state import Function
 
 _types: Any = types  # for names that numba's annotations leave out
@@ -31,10 +31,10 @@ class NumbaFunction(types.Callable):
         kind = self.kind
         if keywords or len(arguments) != len(kind.arguments):
             raise NumbaTypeError(
-                f"{SAID}the C function {kind} takes {len(kind.arguments)} arguments, by position"
+                f"{PREFIX}the C function {kind} takes {len(kind.arguments)} arguments, by position"
             )
-        for n, (wanted, given) in enumerate(zip(kind.arguments, arguments, strict=True)):
-            _check_argument(n + 1, wanted, given)
+        for n, (parameter, argument) in enumerate(zip(kind.arguments, arguments, strict=True)):
+            _check_argument(n + 1, parameter, argument)
         result = types.void if kind.result == "void" else getattr(types, kind.result)
         return signature(result, *map(_types.unliteral, arguments), recvr=self)
 
@@ -45,31 +45,31 @@ class NumbaFunction(types.Callable):
         return NumbaFunction
 
 
-def _check_argument(place: int, wanted: str, given: Any) -> None:
-    number, element = _types.unliteral(given), wanted.removesuffix("*")
-    if wanted == element:
-        whole = wanted.startswith("int")
+def _check_argument(place: int, parameter: str, argument: Any) -> None:
+    number, element = _types.unliteral(argument), parameter.removesuffix("*")
+    if parameter == element:
+        whole = parameter.startswith("int")
         fits = isinstance(number, types.Integer if whole else (types.Integer, types.Float))
     else:
         fits = isinstance(number, types.Array) and str(number.dtype) == element
     if not fits:
-        expected = wanted if wanted == element else f"an array of {element}"
+        parameter_text = parameter if parameter == element else f"an array of {element}"
         raise NumbaTypeError(
-            f"{SAID}argument {place} of the C function is {number}: expected {expected}"
+            f"{PREFIX}argument {place} of the C function is {number}: expected {parameter_text}"
         )
 
 
-def _lower_c_call(context: Any, builder: Any, called: Any, values: Any) -> Any:
+def _lower_c_call(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     """Call the C function; arrays become the address of their first element."""
-    function, *given = called.args
+    function, *arguments = signature.args
     words = []
-    for wanted, kind, value in zip(function.kind.arguments, given, values[1:], strict=True):
+    for parameter, kind, value in zip(function.kind.arguments, arguments, values[1:], strict=True):
         if isinstance(kind, types.Array):
             words.append(context.make_array(kind)(context, builder, value).data)
         else:
-            words.append(context.cast(builder, value, kind, getattr(types, wanted)))
-    void = called.return_type == types.void
-    result = ir.VoidType() if void else context.get_value_type(called.return_type)
+            words.append(context.cast(builder, value, kind, getattr(types, parameter)))
+    void = signature.return_type == types.void
+    result = ir.VoidType() if void else context.get_value_type(signature.return_type)
     prototype = ir.FunctionType(result, [word.type for word in words]).as_pointer()
     answer = builder.call(builder.inttoptr(values[0], prototype), words)
     return context.get_dummy_value() if void else answer

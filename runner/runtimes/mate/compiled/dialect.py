@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from runner.runtimes.mate.compiled.source import RegionSource, dotted
+from runner.runtimes.mate.compiled.source import RegionSource, dotted_name
 
 _LOOP = "write a loop over the elements of arrays"
 _INSTEAD: dict[type[ast.AST], tuple[str, str]] = {
@@ -75,16 +75,16 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _check(source: RegionSource, node: ast.AST) -> None:
-    if found := _INSTEAD.get(type(node)):
-        what, instead = found
+    if advice := _INSTEAD.get(type(node)):
+        what, instead = advice
         raise source.refusal(node, f"{what} cannot be compiled: {instead}")
     match node:
         case ast.Attribute(ctx=ast.Store()):
             raise source.refusal(
                 node,
-                f"{dotted(node) or node.attr} is assigned: compiled code reads the numbers of the "
-                "state when the graph is entered and cannot change them; use an array of one "
-                f"element ({dotted(node) or node.attr}[0] = ...)",
+                f"{dotted_name(node) or node.attr} is assigned: compiled code reads the numbers of "
+                "the state when the graph is entered and cannot change them; use an array of one "
+                f"element ({dotted_name(node) or node.attr}[0] = ...)",
             )
         case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
             raise source.refusal(node, "the operator @ cannot be compiled: write loops")
@@ -125,7 +125,7 @@ def _check(source: RegionSource, node: ast.AST) -> None:
             )
         case ast.Call(keywords=keywords) if any(k.arg is None for k in keywords):
             raise source.refusal(node, "** cannot be compiled: write the arguments one by one")
-        case ast.Call(func=called) if not isinstance(called, ast.Name | ast.Attribute):
+        case ast.Call(func=function) if not isinstance(function, ast.Name | ast.Attribute):
             raise source.refusal(
                 node, "a call of what an expression gives cannot be compiled: call a function"
             )
@@ -139,8 +139,8 @@ def _check(source: RegionSource, node: ast.AST) -> None:
 
 def _check_with(source: RegionSource, node: ast.With) -> None:
     match node.items:
-        case [ast.withitem(ast.Call(ast.Attribute(owner, "buffering"), [], []), None)] if dotted(
-            owner
+        case [ast.withitem(ast.Call(ast.Attribute(owner, "buffering"), [], []), None)] if (
+            dotted_name(owner)
         ):
             pass
         case _:
@@ -148,9 +148,10 @@ def _check_with(source: RegionSource, node: ast.With) -> None:
                 node, "with cannot be compiled, except with ctx.buffering(): leave it out"
             )
     for statement in node.body:
-        if (found := _leaving(statement, in_loop=False)) is not None:
+        if (exit_node := _leaving(statement, in_loop=False)) is not None:
             raise source.refusal(
-                found, "this would leave the block of buffering early: end the block before it"
+                exit_node,
+                "this would leave the block of buffering early: end the block before it",
             )
 
 
@@ -161,8 +162,8 @@ def _leaving(node: ast.AST, in_loop: bool) -> ast.AST | None:
     if isinstance(node, (ast.Break, ast.Continue)) and not in_loop:
         return node
     inside = in_loop or isinstance(node, (ast.For, ast.While))
-    found = (_leaving(child, inside) for child in ast.iter_child_nodes(node))
-    return next((leaving for leaving in found if leaving is not None), None)
+    leaving_children = (_leaving(child, inside) for child in ast.iter_child_nodes(node))
+    return next((leaving for leaving in leaving_children if leaving is not None), None)
 
 
 def _of_state(source: RegionSource, node: ast.Attribute) -> bool:

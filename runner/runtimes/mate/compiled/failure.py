@@ -12,7 +12,7 @@ from runner.runtimes.mate.compiled.source import RegionSource
 from runner.runtimes.mate.compiled.state import StateType
 from runner.runtimes.mate.errors import GraphError
 
-SAID = "compiled region: "
+PREFIX = "compiled region: "
 """Begins this package's own messages within those of numba."""
 _PLACE = re.compile(r'\bat (/[^"\n]*?) \((\d+)\)|File "([^"\n]+)", line (\d+)')
 _CALL = re.compile(r"No implementation of function .*? found for signature:\s*>>> (\S.*)")
@@ -57,7 +57,7 @@ _REASONS = (
 
 
 @contextlib.contextmanager
-def told(
+def user_errors(
     region: RegionSource, functions: Iterable[RegionSource], kind: StateType
 ) -> Iterator[None]:
     """Turn an error of numba into a :class:`GraphError` that names the user's line."""
@@ -82,8 +82,8 @@ def _refusal(
             region, line = inside[0], number
             break
     reason = _reason(text)
-    if kind.guessed:
-        names = ", ".join(sorted(kind.guessed))
+    if kind.guesses:
+        names = ", ".join(sorted(kind.guesses))
         reason += (
             f" (of this state {names} is an empty list: what it would hold was taken from its use; "
             "if that is wrong, put an array of size 0 into it)"
@@ -102,20 +102,20 @@ def _is_in(file: str, line: int, function: RegionSource) -> bool:
 
 def _reason(text: str) -> str:
     """What is wrong, from a message of numba: it repeats each cause once for every attempt."""
-    if SAID in text:
-        return text.partition(SAID)[2].partition("\n")[0]
+    if PREFIX in text:
+        return text.partition(PREFIX)[2].partition("\n")[0]
     call = _CALL.search(text)
     library = _LIBRARY.search(text)
     if call and library and library.start() == call.start():
         return _simple(f"{call[1].strip()} cannot be compiled: write a loop")
     for pattern, words in _REASONS:
-        if found := pattern.search(text):
-            return _simple(words.format(*found.groups()))
+        if match := pattern.search(text):
+            return _simple(words.format(*match.groups()))
     if call:
         return _simple(f"{call[1].strip()} cannot be compiled for these types")
     lines = [line.strip() for line in text.splitlines()]
-    said = [line for line in lines if line and not _NOISE.match(line)]
-    return _simple(f"this cannot be compiled; numba says: {said[0] if said else text}")
+    causes = [line for line in lines if line and not _NOISE.match(line)]
+    return _simple(f"this cannot be compiled; numba says: {causes[0] if causes else text}")
 
 
 def _simple(text: str) -> str:

@@ -24,13 +24,13 @@ import numpy as np
 
 from runner.runtimes.core.words import BUFFERING
 from runner.runtimes.mate.compiled.names import resolve
-from runner.runtimes.mate.compiled.source import RegionSource, dotted, read, shown
+from runner.runtimes.mate.compiled.source import RegionSource, dotted_name, read, relative_name
 from runner.runtimes.mate.compiled.uses import check_calls
 
 _INDEX, _COUNT_AS = "__index", "__count_as"
 
 
-def marked(
+def with_index(
     source: RegionSource,
     index: Callable[..., Any],
     helpers: dict[RegionSource, Callable[..., Any]],
@@ -55,10 +55,10 @@ def marked(
         space |= {_plain(name): value for name, value in names.items()}
     space |= {_plain(name): helpers[helper] for name, helper in source.helpers.items()}
     exec(compile(module, source.file, "exec", dont_inherit=True), space)
-    made = space[source.tree.name]
-    assert isinstance(made, types.FunctionType)
-    made.__defaults__ = source.function.__defaults__
-    return made
+    function = space[source.tree.name]
+    assert isinstance(function, types.FunctionType)
+    function.__defaults__ = source.function.__defaults__
+    return function
 
 
 def _plain(name: str) -> str:
@@ -81,16 +81,16 @@ class _Marker(ast.NodeTransformer):
         before = f"__kind{self._blocks}"
         self._blocks += 1
         begin = ast.Assign(
-            [ast.Name(before, ast.Store())], _counted(call.func.value, ast.Constant(BUFFERING))
+            [ast.Name(before, ast.Store())], _count_call(call.func.value, ast.Constant(BUFFERING))
         )
-        end = ast.Expr(_counted(call.func.value, ast.Name(before, ast.Load())))
+        end = ast.Expr(_count_call(call.func.value, ast.Name(before, ast.Load())))
         for statement in (begin, end):
             for new in ast.walk(statement):
                 ast.copy_location(new, call)
         return [begin, *node.body, end]
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if (name := dotted(node)) in self._outside:
+        if (name := dotted_name(node)) in self._outside:
             return ast.copy_location(ast.Name(_plain(name), ast.Load()), node)
         self.generic_visit(node)
         return node
@@ -115,45 +115,47 @@ class _Marker(ast.NodeTransformer):
         return call
 
 
-def _counted(context: ast.expr, kind: ast.expr) -> ast.Call:
+def _count_call(context: ast.expr, kind: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(_COUNT_AS, ast.Load()), [copy.deepcopy(context), kind], [])
 
 
-def checked(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:
+def with_index_check(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:
     """The region in plain Python, raising ``IndexError`` with its place for a negative index.
 
     The source is read at the first call, when all names that it uses are known.
     """
 
     @functools.cache
-    def made() -> Callable[..., Any]:
+    def load() -> Callable[..., Any]:
         source = read(body, name, region=True)
         resolve(source, {})
         check_calls(source)
-        return _checked(source, {})
+        return _with_index_check(source, {})
 
     def region(state: Any, iteration: int) -> None:
-        made()(state, iteration)
+        load()(state, iteration)
 
     return region
 
 
-def _checked(
-    source: RegionSource, done: dict[RegionSource, Callable[..., Any]]
+def _with_index_check(
+    source: RegionSource, functions: dict[RegionSource, Callable[..., Any]]
 ) -> Callable[..., Any]:
     if source.jit is not None:
-        done[source] = source.function
+        functions[source] = source.function
         return source.function
-    helpers = {h: done.get(h) or _checked(h, done) for h in source.helpers.values()}
-    done[source] = marked(source, _check_index, helpers)
-    return done[source]
+    helpers = {
+        h: functions.get(h) or _with_index_check(h, functions) for h in source.helpers.values()
+    }
+    functions[source] = with_index(source, _check_index, helpers)
+    return functions[source]
 
 
 def _check_index(index: Any) -> Any:
     if isinstance(index, (int, np.integer)) and index < 0:
         frame = sys._getframe(1)
         raise IndexError(
-            f"{shown(frame.f_code.co_filename)}:{frame.f_lineno}: index {index} is negative: "
-            "indices of compiled functions count from 0; only constants may be negative"
+            f"{relative_name(frame.f_code.co_filename)}:{frame.f_lineno}: index {index} is "
+            "negative: indices of compiled functions count from 0; only constants may be negative"
         )
     return index

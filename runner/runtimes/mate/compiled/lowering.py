@@ -49,7 +49,7 @@ def load_word(builder: Any, address: Any, at: int) -> Any:
 
 def _array(context: Any, builder: Any, kind: Any, address: Any) -> Any:
     """The array that the words at ``address`` describe."""
-    made = context.make_array(kind)(context, builder)
+    array = context.make_array(kind)(context, builder)
     element = context.get_data_type(kind.dtype)
     size = context.get_abi_sizeof(element)
     shape = [load_word(builder, address, 1 + d) for d in range(kind.ndim)]
@@ -59,15 +59,15 @@ def _array(context: Any, builder: Any, kind: Any, address: Any) -> Any:
     if kind.ndim and kind.layout == "F":
         strides[0] = WORD(size)
     data = builder.inttoptr(load_word(builder, address, 0), element.as_pointer())
-    populate_array(made, data, shape, strides, size, None)
-    return made._getvalue()
+    populate_array(array, data, shape, strides, size, None)
+    return array._getvalue()
 
 
 def _lower_state(context: Any, builder: Any, kind: NumbaState, state: Any, name: str) -> Any:
     attribute, at = kind.attributes[name], kind.kind.offsets[name]
-    wanted = numba_type(attribute)
-    if isinstance(wanted, types.Array):
-        return _array(context, builder, wanted, builder.add(state, WORD(8 * at)))
+    target_type = numba_type(attribute)
+    if isinstance(target_type, types.Array):
+        return _array(context, builder, target_type, builder.add(state, WORD(8 * at)))
     if not isinstance(attribute, (Number, Function)):
         return builder.add(state, WORD(8 * at))
     if isinstance(attribute, Function):
@@ -149,8 +149,8 @@ def _item(context: Any, builder: Any, kind: NumbaArrays, arrays: Any, number: An
     return context.make_tuple(builder, kind.array, values)
 
 
-def _lower_item(context: Any, builder: Any, called: Any, values: Any) -> Any:
-    kind, index = called.args
+def _lower_item(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    kind, index = signature.args
     arrays, number = values[0], context.cast(builder, values[1], index, types.int64)
     if index.signed:
         last = builder.add(number, load_word(builder, arrays, 0))
@@ -160,15 +160,15 @@ def _lower_item(context: Any, builder: Any, called: Any, values: Any) -> Any:
     return _item(context, builder, kind, arrays, number)
 
 
-def _lower_iterator(context: Any, builder: Any, called: Any, values: Any) -> Any:
-    made = context.make_helper(builder, called.return_type)
-    made.next = cgutils.alloca_once_value(builder, WORD(0))
-    made.arrays = values[0]
-    return made._getvalue()
+def _lower_iterator(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    iterator = context.make_helper(builder, signature.return_type)
+    iterator.next = cgutils.alloca_once_value(builder, WORD(0))
+    iterator.arrays = values[0]
+    return iterator._getvalue()
 
 
-def _lower_next(context: Any, builder: Any, called: Any, values: Any, result: Any) -> None:
-    kind = called.args[0]
+def _lower_next(context: Any, builder: Any, signature: Any, values: Any, result: Any) -> None:
+    kind = signature.args[0]
     iterator = context.make_helper(builder, kind, value=values[0])
     number = builder.load(iterator.next)
     valid = builder.icmp_signed("<", number, load_word(builder, iterator.arrays, 0))
@@ -194,18 +194,18 @@ def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int
     state = NumbaRank() if kind.of_context else NumbaState(kind)
     arguments = (state, types.int64)
     function.compile(arguments)
-    compiled = function.overloads[arguments]
-    skipped = WORD(8 * kind.offsets[""] if kind.of_context else 0)
+    overload = function.overloads[arguments]
+    offset = WORD(8 * kind.offsets[""] if kind.of_context else 0)
 
     def call(_typing: Any, _words: Any, _iteration: Any) -> Any:
         def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
-            context.add_linking_libs([compiled.library])
+            context.add_linking_libs([overload.library])
             words, iteration = values
             status, _ = context.call_internal_no_propagate(
                 builder,
-                compiled.fndesc,
-                compiled.signature,
-                [builder.add(words, skipped), iteration],
+                overload.fndesc,
+                overload.signature,
+                [builder.add(words, offset), iteration],
             )
             with builder.if_then(status.is_error):
                 builder.store(WORD(1 + region), builder.inttoptr(words, WORD.as_pointer()))
@@ -213,10 +213,10 @@ def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int
 
         return types.void(types.uint64, types.int64), generate
 
-    called = intrinsic(call)
+    call_region = intrinsic(call)
 
     def entry(words: int, iteration: int) -> None:
-        called(words, iteration)
+        call_region(words, iteration)
 
     return entry
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from runner.runtimes.mate.compiled import dialect
-from runner.runtimes.mate.compiled.source import RegionSource, dotted, read
+from runner.runtimes.mate.compiled.source import RegionSource, dotted_name, read
 
 BUILTINS = frozenset(
     {"abs", "bool", "complex", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow"}
@@ -39,15 +39,15 @@ _JIT_OPTIONS = frozenset(
 _SCALARS = (bool, int, float, complex, np.bool_, np.integer, np.floating, np.complexfloating)
 
 
-def resolve(source: RegionSource, known: dict[Callable[..., Any], RegionSource]) -> None:
+def resolve(source: RegionSource, sources: dict[Callable[..., Any], RegionSource]) -> None:
     """Find out what every name means that the function does not bind itself.
 
-    Functions that it calls are read, checked and resolved too, and added to ``known``. Raises
+    Functions that it calls are read, checked and resolved too, and added to ``sources``. Raises
     :class:`GraphError` for what cannot be compiled.
     """
-    known[source.function] = source
+    sources[source.function] = source
     dialect.check(source)
-    resolver = _Resolver(source, known)
+    resolver = _Resolver(source, sources)
     for statement in source.tree.body:
         resolver.visit(statement)
     for name, value in zip(
@@ -67,8 +67,10 @@ def is_constant(value: Any) -> bool:
 
 
 class _Resolver(ast.NodeVisitor):
-    def __init__(self, source: RegionSource, known: dict[Callable[..., Any], RegionSource]) -> None:
-        self._source, self._known = source, known
+    def __init__(
+        self, source: RegionSource, sources: dict[Callable[..., Any], RegionSource]
+    ) -> None:
+        self._source, self._sources = source, sources
         code, function = source.function.__code__, source.function
         self._local = {*code.co_varnames, *code.co_cellvars}
         self._free = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -93,10 +95,10 @@ class _Resolver(ast.NodeVisitor):
             self._source.libraries[name] = value
             return
         try:
-            value = functools.reduce(getattr, dotted(node).split(".")[1:], value)
+            value = functools.reduce(getattr, dotted_name(node).split(".")[1:], value)
         except AttributeError as error:
             raise self._source.refusal(node, str(error)) from None
-        self._take(node, dotted(node), value)
+        self._take(node, dotted_name(node), value)
 
     def _value(self, node: ast.Name) -> Any:
         name = node.id
@@ -119,17 +121,17 @@ class _Resolver(ast.NodeVisitor):
             return
         if is_constant(value):
             self._source.constants[name] = value
-        elif is_jitted(value):
-            self._source.helpers[name] = self._jitted(node, name, value)
+        elif is_numba_function(value):
+            self._source.helpers[name] = self._numba_function(node, name, value)
         elif _is_prange(value) and self._source.jit is not None:
             self._source.libraries[name] = value
         elif isinstance(value, types.FunctionType) and not _of_library(value):
-            found = self._known.get(value)
-            if found is None:
-                found = read(value, name)
-                found.python = self._source.python
-                resolve(found, self._known)
-            self._source.helpers[name] = found
+            source = self._sources.get(value)
+            if source is None:
+                source = read(value, name)
+                source.python = self._source.python
+                resolve(source, self._sources)
+            self._source.helpers[name] = source
         elif _of_library(value):
             self._check_library(node, getattr(value, "__name__", name))
             self._source.libraries[name] = value
@@ -140,28 +142,28 @@ class _Resolver(ast.NodeVisitor):
                 f"compiled: {_instead(name, value)}",
             )
 
-    def _jitted(self, node: ast.expr, name: str, value: Any) -> RegionSource:
+    def _numba_function(self, node: ast.expr, name: str, value: Any) -> RegionSource:
         """The function that ``numba.njit`` has decorated; its options stay in force."""
-        found = self._known.get(value.py_func)
-        if found is None:
+        source = self._sources.get(value.py_func)
+        if source is None:
             options = {n: v for n, v in value.targetoptions.items() if v}
             other = options.keys() - _JIT_OPTIONS | (options.keys() & {"parallel"})
             if other or not options.get("nopython"):
-                shown = ", ".join(sorted(other)) or "forceobj"
+                option_list = ", ".join(sorted(other)) or "forceobj"
                 raise self._source.refusal(
                     node,
-                    f"{name} is decorated with numba's option {shown}, which compiled regions do "
-                    "not have: leave it out",
+                    f"{name} is decorated with numba's option {option_list}, which compiled "
+                    "regions do not have: leave it out",
                 )
             if not value._can_compile:
                 raise self._source.refusal(
                     node, f"{name} is decorated with types, as in njit('...'): leave them out"
                 )
-            found = read(value.py_func, name)
-            wanted = ("boundscheck", "error_model", "fastmath")
-            found.jit = {n: options[n] for n in wanted if n in options}
-            resolve(found, self._known)
-        return found
+            source = read(value.py_func, name)
+            option_names = ("boundscheck", "error_model", "fastmath")
+            source.jit = {n: options[n] for n in option_names if n in options}
+            resolve(source, self._sources)
+        return source
 
     def _check_library(self, node: ast.expr, name: str) -> None:
         if name in _NEW_ARRAYS:
@@ -176,7 +178,7 @@ class _Resolver(ast.NodeVisitor):
             )
 
 
-def is_jitted(value: Any) -> bool:
+def is_numba_function(value: Any) -> bool:
     """Whether ``numba.njit`` or ``numba.jit`` has decorated it."""
     return hasattr(value, "py_func") and hasattr(value, "targetoptions")
 

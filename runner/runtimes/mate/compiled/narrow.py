@@ -24,12 +24,14 @@ def check(source: RegionSource, function: Any) -> None:
 
     ``function`` is numba's dispatcher with its compiled versions.
     """
-    for compiled in function.overloads.values():
-        found = compiled.type_annotation
-        for block in found.blocks.values():
-            for line, name, operands in _operations(block, found.typemap, found.calltypes):
+    for overload in function.overloads.values():
+        annotation = overload.type_annotation
+        for block in annotation.blocks.values():
+            for line, name, operands in _operations(
+                block, annotation.typemap, annotation.calltypes
+            ):
                 operands = [_types.unliteral(kind) for kind in operands]
-                if wide := _widened(operands):
+                if wide := _wider_type(operands):
                     raise source.refusal_at(
                         line,
                         f"{name} of {' and '.join(dict.fromkeys(map(str, operands)))} widens "
@@ -42,23 +44,23 @@ def _operations(
     block: Any, kinds: dict[str, Any], calls: dict[Any, Any]
 ) -> Iterator[tuple[int, str, list[Any]]]:
     """Line, name and types of the operands of each operation with numbers."""
-    for assigned in block.find_insts(ir.Assign):
-        value = assigned.value
+    for assignment in block.find_insts(ir.Assign):
+        value = assignment.value
         if not isinstance(value, ir.Expr):
             continue
-        line = assigned.loc.line
+        line = assignment.loc.line
         if value.op in _OPERATIONS:
             name = getattr(value.fn, "__name__", str(value.fn))
             if name not in _COMPARISONS:
                 yield line, name, [kinds[v.name] for v in value.list_vars()]
         elif value.op == "call" and isinstance(kinds[value.func.name], types.Function):
-            called = kinds[value.func.name].key[0]
+            function = kinds[value.func.name].key[0]
             for kind in (kinds[v.name] for v in value.args):
                 # One by one: a function's arguments need not meet.
-                yield line, getattr(called, "__name__", str(called)), [kind]
+                yield line, getattr(function, "__name__", str(function)), [kind]
 
 
-def _widened(operands: list[Any]) -> str:
+def _wider_type(operands: list[Any]) -> str:
     """The type that would be widened; "" if there is none."""
     if not all(isinstance(kind, types.Number | types.Boolean) for kind in operands):
         return ""

@@ -14,7 +14,7 @@ from numba.extending import models, register_model
 from numba.np.numpy_support import from_dtype
 
 from runner.runtimes.mate.compiled.c_call import NumbaFunction
-from runner.runtimes.mate.compiled.failure import SAID
+from runner.runtimes.mate.compiled.failure import PREFIX
 from runner.runtimes.mate.compiled.state import (
     MEMBERS,
     Array,
@@ -133,7 +133,7 @@ class _RankAttributes(AttributeTemplate):  # type: ignore[misc]
             return types.int64
         if name not in (*MESSAGES, *CLOCKS):
             raise NumbaTypeError(
-                f"{SAID}ctx.{name} cannot be used in compiled code; possible are "
+                f"{PREFIX}ctx.{name} cannot be used in compiled code; possible are "
                 f"{', '.join((*METHODS, *MEMBERS))}"
             )
         return None

@@ -22,7 +22,9 @@ class Refusal(GraphError):
     """Code that cannot be compiled: ``line`` of ``file``, in the function ``title``, and why."""
 
     def __init__(self, file: str, line: int, title: str, what: str) -> None:
-        super().__init__(f"{shown(file)}:{line}: {title}: {what}", code="mate.not_compilable")
+        super().__init__(
+            f"{relative_name(file)}:{line}: {title}: {what}", code="mate.not_compilable"
+        )
         self.file, self.line, self.title, self.what = file, line, title, what
 
 
@@ -56,7 +58,7 @@ class RegionSource:
 
     def helper(self, node: ast.expr) -> RegionSource | None:
         """The function that a call's ``func`` names, if it is compiled too."""
-        return self.helpers.get(dotted(node))
+        return self.helpers.get(dotted_name(node))
 
     def refusal(self, node: ast.AST | None, what: str) -> Refusal:
         """The error for this place; ``what`` says what is not possible and what to do."""
@@ -67,7 +69,7 @@ class RegionSource:
         return Refusal(self.file, line, self.title, what)
 
 
-def shown(file: str) -> str:
+def relative_name(file: str) -> str:
     """A file's name in messages: relative if it is in or below the current directory."""
     try:
         return str(Path(file).relative_to(Path.cwd()))
@@ -75,12 +77,12 @@ def shown(file: str) -> str:
         return file
 
 
-def dotted(node: ast.expr) -> str:
+def dotted_name(node: ast.expr) -> str:
     """``a``, ``a.b`` or ``a.b.c`` for names and their attributes; empty for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
-        base = dotted(node.value)
+        base = dotted_name(node.value)
         return f"{base}.{node.attr}" if base else ""
     return ""
 
@@ -102,14 +104,14 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
     code = function.__code__
     if code.co_name == "<lambda>":
         raise GraphError(
-            f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} is a lambda, which cannot "
-            "be compiled: write it as a function (def)",
+            f"{relative_name(code.co_filename)}:{code.co_firstlineno}: {title} is a lambda, which "
+            "cannot be compiled: write it as a function (def)",
             code="mate.not_compilable",
         )
     if hasattr(function, "__wrapped__"):
         raise GraphError(
-            f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} has a decorator, which "
-            "cannot be compiled: expected a plain function (def)",
+            f"{relative_name(code.co_filename)}:{code.co_firstlineno}: {title} has a decorator, "
+            "which cannot be compiled: expected a plain function (def)",
             code="mate.not_compilable",
         )
     lines = linecache.getlines(code.co_filename, function.__globals__)
@@ -128,7 +130,7 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
             else "is not found there: if the file has changed, start the program again"
         )
         raise GraphError(
-            f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} {why}",
+            f"{relative_name(code.co_filename)}:{code.co_firstlineno}: {title} {why}",
             code="mate.not_compilable",
         )
     tree.body = without_types(tree.body)
@@ -151,17 +153,17 @@ class _Plain(ast.NodeTransformer):
 
 def _definition(text: str, code: types.CodeType) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     """The definition that starts at the first line of ``text``, with the lines of the file."""
-    indented = text[:1] in " \t"
+    is_indented = text[:1] in " \t"
     try:
-        body = ast.parse(f"if 1:\n{text}" if indented else text).body
+        body = ast.parse(f"if 1:\n{text}" if is_indented else text).body
     except SyntaxError:
         return None
-    if indented and isinstance(body[0], ast.If):
+    if is_indented and isinstance(body[0], ast.If):
         body = body[0].body
-    found = body[0] if body else None
-    if not isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)):
+    definition = body[0] if body else None
+    if not isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return None
-    if found.name != code.co_name:
+    if definition.name != code.co_name:
         return None
-    ast.increment_lineno(found, code.co_firstlineno - (2 if indented else 1))
-    return found
+    ast.increment_lineno(definition, code.co_firstlineno - (2 if is_indented else 1))
+    return definition

@@ -135,12 +135,12 @@ Attribute = Number | Array | Numbers | Arrays | Tuples | Function | Rank
 class StateType:
     """The attributes of a state in the order of their words.
 
-    ``guessed`` names lists that were empty; nothing but their use says what they would hold. If the
+    ``guesses`` names lists that were empty; nothing but their use says what they would hold. If the
     state is the context itself, the only attribute is the context, called ``""``.
     """
 
     attributes: tuple[tuple[str, Attribute], ...]
-    guessed: frozenset[str] = frozenset()
+    guesses: frozenset[str] = frozenset()
 
     @property
     def of_context(self) -> bool:
@@ -163,11 +163,11 @@ class StateType:
         return " ".join(f"{name}:{attribute}" for name, attribute in self.attributes)
 
 
-def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()) -> StateType:
+def state_type(state: Any, uses: dict[str, Use], others: Iterable[StateType] = ()) -> StateType:
     """The types of the attributes that compiled functions use.
 
-    ``known``: the types of other ranks' states. An empty list is taken to hold what theirs do; else
-    what its use suggests: whole numbers, or arrays of ``float64`` or of indices. Raises
+    ``others``: the types of other ranks' states. An empty list is taken to hold what theirs do;
+    else what its use suggests: whole numbers, or arrays of ``float64`` or of indices. Raises
     :class:`MateError` for an attribute that is missing or cannot be packed, and
     :class:`GraphError` for a use of the context that compiled code does not have.
     """
@@ -176,7 +176,7 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
             _check_member(name, use.source, use.node)
         return StateType((("", Rank()),))
     attributes: dict[str, Attribute] = {}
-    guessed = set()
+    guesses = set()
     for name in sorted(uses):
         use = uses[name]
         try:
@@ -185,18 +185,20 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
             what = f"{type(state).__name__} has no attribute {name}: set it before the graph is run"
             raise _error(use.source.refusal(use.node, what)) from None
         if isinstance(value, (list, tuple)) and not value:
-            found = next((a for t in known for n, a in t.attributes if _says(t, n, name, a)), None)
-            if found is None:
-                guessed.add(name)
-            attributes[name] = found or _guess(use)
+            attribute = next(
+                (a for t in others for n, a in t.attributes if _says(t, n, name, a)), None
+            )
+            if attribute is None:
+                guesses.add(name)
+            attributes[name] = attribute or _guess(use)
         else:
             attributes[name] = _attribute(value, f"{type(state).__name__}.{name}", use)
-    return StateType(tuple(attributes.items()), frozenset(guessed))
+    return StateType(tuple(attributes.items()), frozenset(guesses))
 
 
-def _says(other: StateType, name: str, wanted: str, attribute: Attribute) -> bool:
-    listed = isinstance(attribute, (Numbers, Arrays, Tuples))
-    return name == wanted and listed and name not in other.guessed
+def _says(other: StateType, name: str, target: str, attribute: Attribute) -> bool:
+    is_list = isinstance(attribute, (Numbers, Arrays, Tuples))
+    return name == target and is_list and name not in other.guesses
 
 
 def _guess(use: Use) -> Attribute:
@@ -219,8 +221,8 @@ def _attribute(value: Any, name: str, use: Use) -> Attribute:
         for member, (source, node) in use.members.items():
             _check_member(member, source, node)
         return Rank()
-    if found := number_type(value):
-        return found
+    if kind := number_type(value):
+        return kind
     if isinstance(value, np.ndarray):
         return _array(value, name, use)
     if isinstance(value, (list, tuple)):
@@ -241,10 +243,10 @@ def _attribute(value: Any, name: str, use: Use) -> Attribute:
             f"{name} {what}: compiled code calls no methods of the state; write a function beside "
             f"the region and call {plain}(part, ...)",
         )
-    raise _refused(use, name, what)
+    raise _refusal(use, name, what)
 
 
-def _refused(use: Use, name: str, what: str) -> MateError:
+def _refusal(use: Use, name: str, what: str) -> MateError:
     return _error(
         use.source.refusal(use.node, f"{name} {what}, which compiled code cannot use: {_POSSIBLE}")
     )
@@ -287,8 +289,8 @@ def _element(kind: np.dtype[Any]) -> str | None:
 
 
 def _array(array: NDArray[Any], name: str, use: Use) -> Array:
-    if found := array_type(array):
-        return found
+    if kind := array_type(array):
+        return kind
     what = f"is a {type(array).__name__} of {array.dtype}"
     if not array.flags.aligned:
         what += " whose elements are not aligned"
@@ -310,12 +312,12 @@ def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers |
         return Numbers("int64" if kinds == {"int64"} else "float64")
     if not all(isinstance(v, np.ndarray) for v in values):
         kinds = {type(v).__name__ for v in values}
-        raise _refused(use, name, f"is a {type(values).__name__} of {', '.join(sorted(kinds))}")
+        raise _refusal(use, name, f"is a {type(values).__name__} of {', '.join(sorted(kinds))}")
     if (item := common_type(values)) is not None:
         return Arrays(item)
     items = [_array(v, f"{name}[{n}]", use) for n, v in enumerate(values)]
-    shown = ", ".join(dict.fromkeys(f"{a.element} with {a.ndim} dimensions" for a in items))
-    raise _refused(use, name, f"holds arrays of several types ({shown})")
+    types = ", ".join(dict.fromkeys(f"{a.element} with {a.ndim} dimensions" for a in items))
+    raise _refusal(use, name, f"holds arrays of several types ({types})")
 
 
 def tuples_type(values: list[Any] | tuple[Any, ...]) -> Tuples | None:
@@ -343,12 +345,12 @@ def common_type(values: Iterable[NDArray[Any]]) -> Array | None:
     items = {array_type(v) for v in values}
     if len(items) == 1:
         return items.pop()
-    found = [item for item in items if item is not None]
-    if len(found) < len(items) or len({(a.element, a.ndim) for a in found}) > 1:
+    types = [item for item in items if item is not None]
+    if len(types) < len(items) or len({(a.element, a.ndim) for a in types}) > 1:
         return None
-    layouts = {a.layout for a in found}
+    layouts = {a.layout for a in types}
     layout = layouts.pop() if len(layouts) == 1 else "A"
-    return Array(found[0].element, found[0].ndim, layout, any(a.readonly for a in found))
+    return Array(types[0].element, types[0].ndim, layout, any(a.readonly for a in types))
 
 
 def _check_member(name: str, source: RegionSource, node: Any) -> None:

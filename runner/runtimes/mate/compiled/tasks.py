@@ -33,13 +33,13 @@ class Tasks:
         self._blocks: list[Block] = []
         self.parts: list[Part] = []
         """Of each task, in the order in which they were bound."""
-        self._begun: list[bool] = []
+        self._begin_flags: list[bool] = []
         self._stacks: Stacks | None = None
 
-    def bind(self, number: int, state: Any, wanted: Sequence[int]) -> None:
+    def bind(self, number: int, state: Any, indices: Sequence[int]) -> None:
         """Bind the next task, whose number in the job is given.
 
-        ``state``: its ``regions`` are a graph, and its ``ctx`` is set here. ``wanted``: which of
+        ``state``: its ``regions`` are a graph, and its ``ctx`` is set here. ``indices``: which of
         its regions run, the most urgent first.
 
         Raises :class:`GraphError` for what cannot be compiled.
@@ -62,37 +62,37 @@ class Tasks:
         words = core.ranks[place], *core.called
         graph = compiled_graph(state.regions)
         block = graph.bind(state, lambda _: words, place)
-        part = core.part(place, len(wanted))
-        for index, region in enumerate(wanted):
+        part = core.part(place, len(indices))
+        for index, region in enumerate(indices):
             part.compiled(index, block.entry(region), block.address)
-        waiting = [part.nodes[n] for n, region in enumerate(wanted) if region in graph.waiting]
+        waiting = [part.nodes[n] for n, region in enumerate(indices) if region in graph.waiting]
         if waiting:
             self._stacks = self._stacks or Stacks(core)
             self._stacks.give([(part.memory, node) for node in waiting])
         self._blocks.append(block)
         self.parts.append(part)
-        self._begun.append(False)
+        self._begin_flags.append(False)
 
     def turn(self, worker: int, place: int, steps: int) -> int:
         """Begin a task, or end it when all its steps have run: an answer for the core.
 
         Raises :class:`runner.runtimes.mate.errors.MateError` if compiled code was misled.
         """
-        if self._begun[place]:
+        if self._begin_flags[place]:
             self._blocks[place].check()
             return RAN_TO_END
-        self._begun[place] = True
+        self._begin_flags[place] = True
         part = self.parts[place].address
         self._core.enter(self._core.workers[worker], part, steps, 0, 1, 0)
         return YIELDED
 
-    def done(self, place: int) -> int:
+    def step_count(self, place: int) -> int:
         """Steps that the last region of a task has finished."""
         part = self.parts[place]
         return part.get(part.nodes[-1] + NODE.done)
 
 
-def message_table(comm: Any, most: int, serialized: bool, top: int = 0) -> MessageTable:
+def message_table(comm: Any, most: int, is_serialized: bool, top: int = 0) -> MessageTable:
     """What the core needs to send between processes with at most ``most`` tasks each.
 
     ``top``: the largest tag of a task. Raises :class:`RunnerError` if MPI's tags are too short.
@@ -108,7 +108,7 @@ def message_table(comm: Any, most: int, serialized: bool, top: int = 0) -> Messa
     return MessageTable(
         process=comm.rank,
         direct=False,
-        serialized=serialized,
+        serialized=is_serialized,
         tag_bits=bits,
         tag_top=top,
         **addresses(MPI, comm),

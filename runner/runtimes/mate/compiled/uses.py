@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from runner.runtimes.mate.compiled.source import RegionSource, dotted
+from runner.runtimes.mate.compiled.source import RegionSource, dotted_name
 
 BLOCKING = ("send", "recv", "wait", "post", "take")
 """What only a region with a stack of its own can use (:mod:`runner.runtimes.core.fiber`)."""
@@ -51,15 +51,15 @@ class Uses:
 
     def __init__(self, regions: list[RegionSource]) -> None:
         self.attributes: dict[str, Use] = {}
-        self._seen: set[tuple[int, str]] = set()
+        self._pairs: set[tuple[int, str]] = set()
         for region in regions:
             self._function(region, region.parameters[0])
 
     def _function(self, source: RegionSource, state: str) -> None:
         """Collect the uses in a function whose parameter ``state`` is the state."""
-        if (id(source), state) in self._seen:
+        if (id(source), state) in self._pairs:
             return
-        self._seen.add((id(source), state))
+        self._pairs.add((id(source), state))
         parents = _parents(source.tree)
         for node in ast.walk(source.tree):
             if not isinstance(node, ast.Name) or node.id != state:
@@ -67,8 +67,8 @@ class Uses:
             parent = parents[node]
             if isinstance(parent, ast.Attribute):
                 self._attribute(source, parent, parents)
-            elif (found := _parameter(source, parents, node)) is not None:
-                self._function(*found)
+            elif (parameter := _parameter(source, parents, node)) is not None:
+                self._function(*parameter)
             else:
                 raise source.refusal(
                     node,
@@ -86,29 +86,29 @@ class Uses:
                 use.members.setdefault(parent.attr, (source, parent))
                 _check_method(source, parent, parents)
         for role in _roles_of_items(source, node, parents, 0):
-            use.role = _joined(use.role, role)
+            use.role = _join(use.role, role)
 
 
-def merged(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
+def merge(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
     """The uses of several regions as one: the first place, all members, the largest role."""
-    found: dict[str, Use] = {}
+    uses_by_name: dict[str, Use] = {}
     for one in uses:
         for name, use in one.items():
-            if name not in found:
-                found[name] = Use(use.source, use.node, dict(use.members), use.role)
+            if name not in uses_by_name:
+                uses_by_name[name] = Use(use.source, use.node, dict(use.members), use.role)
                 continue
-            whole = found[name]
+            whole = uses_by_name[name]
             whole.members = {**use.members, **whole.members}
-            whole.role = _joined(whole.role, use.role)
-    return found
+            whole.role = _join(whole.role, use.role)
+    return uses_by_name
 
 
-def _joined(one: Role | None, other: Role | None) -> Role | None:
+def _join(one: Role | None, other: Role | None) -> Role | None:
     if one is None or other is None:
         return one or other
     parts = one.parts or other.parts
     if one.parts and len(one.parts) == len(other.parts):
-        parts = tuple(_joined(a, b) for a, b in zip(one.parts, other.parts, strict=True))
+        parts = tuple(_join(a, b) for a, b in zip(one.parts, other.parts, strict=True))
     return Role(max(one.ndim, other.ndim), one.whole or other.whole, parts)
 
 
@@ -227,8 +227,8 @@ def _roles_of_items(
                 yield from _roles(source, node, parents, depth)
         elif isinstance(item, ast.Tuple):
             yield Role(1, parts=tuple(_role(source, e, parents, depth) for e in item.elts))
-        elif (found := _parameter(source, parents, place)) is not None and depth < 5:
-            helper, name = found
+        elif (parameter := _parameter(source, parents, place)) is not None and depth < 5:
+            helper, name = parameter
             inner = _parents(helper.tree)
             for node in _loads(helper, name):
                 yield from _roles_of_items(helper, node, inner, depth + 1)
@@ -238,11 +238,11 @@ def _role(
     source: RegionSource, target: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Role | None:
     """How a variable is used."""
-    found: Role | None = None
+    whole: Role | None = None
     for node in _loads(source, target.id) if isinstance(target, ast.Name) else ():
         for role in _roles(source, node, parents, depth):
-            found = _joined(found, role)
-    return found
+            whole = _join(whole, role)
+    return whole
 
 
 def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
@@ -257,7 +257,7 @@ def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | 
     bound = _loop_variable(parent, parents)
     if not isinstance(bound, ast.Tuple):
         return None
-    position = {"zip": parent.args.index(node), "enumerate": 1}.get(dotted(parent.func))
+    position = {"zip": parent.args.index(node), "enumerate": 1}.get(dotted_name(parent.func))
     if position is None or position >= len(bound.elts):
         return None
     return bound.elts[position]
@@ -269,7 +269,7 @@ def _is_whole(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.Slice):
         node, parent = parent, parents[parent]
     if isinstance(parent, ast.Call):
-        return node in parent.args and dotted(parent.func).rpartition(".")[2] in _RANGES
+        return node in parent.args and dotted_name(parent.func).rpartition(".")[2] in _RANGES
     return isinstance(parent, ast.Subscript) and parent.slice is node
 
 
@@ -287,15 +287,15 @@ def _roles(
                 yield Role(1)
             case ast.For() if parent.iter is place:
                 yield Role(1)
-            case ast.Call() if dotted(parent.func).rpartition(".")[2] in MESSAGES:
+            case ast.Call() if dotted_name(parent.func).rpartition(".")[2] in MESSAGES:
                 yield Role(1 if parent.args and parent.args[0] is place else 0)
-            case ast.Call() | ast.keyword() if found := _parameter(source, parents, place):
+            case ast.Call() | ast.keyword() if parameter := _parameter(source, parents, place):
                 if depth < 5:
-                    helper, name = found
+                    helper, name = parameter
                     inner = _parents(helper.tree)
                     for node in _loads(helper, name):
                         yield from _roles(helper, node, inner, depth + 1)
-            case ast.Call() if dotted(parent.func) == "len":
+            case ast.Call() if dotted_name(parent.func) == "len":
                 yield Role(1)
             case ast.Tuple() if isinstance(parents[parent], ast.Subscript):
                 yield Role(0)

@@ -304,9 +304,9 @@ class NativeScheduler:
             for region in part.graph.regions:
                 if region.compiled:
                     part.record.compiled(region.index, block.entry(region.index), block.address)
-        if self._arena is not None and (block, block.loaded) != part.shared:
+        if self._arena is not None and (block, block.load_count) != part.shared:
             self._share(part, graph.for_guests(block), block, self._arena)
-            part.shared = block, block.loaded
+            part.shared = block, block.load_count
         return block
 
     def _share(self, part: NativePart, found: Shareable, block: Block, arena: Arena) -> None:

@@ -48,7 +48,7 @@ def translation(text: str, file: str = "program") -> Translation:
     """
     _check_python(text, file)
     try:
-        return _translated(text, file)
+        return _translate(text, file)
     except RecursionError:
         raise TranslationError(f"{file}:1", "it is nested too deeply to be translated") from None
 
@@ -69,7 +69,7 @@ def _check_python(text: str, file: str) -> None:
         raise TranslationError(f"{file}:1", f"this is not valid Python: {problem}") from None
 
 
-def _translated(text: str, file: str) -> Translation:
+def _translate(text: str, file: str) -> Translation:
     try:
         module = cst.parse_module(text)
     except cst.ParserSyntaxError as problem:
@@ -82,10 +82,10 @@ def _translated(text: str, file: str) -> Translation:
     check_directives(module, fail)
     finder = Finder(fail)
     module.visit(finder)
-    found = waiting(finder)
-    check_module(module, found.calls, finder.communicators, fail)
+    functions = waiting(finder)
+    check_module(module, functions.calls, finder.communicators, fail)
     check_main(wrapper, fail)
     names = ModuleNames(text, file)
-    rewriter = Rewriter(module, found, finder.communicators, names, fail)
-    changed = module.visit(rewriter)
-    return Translation(with_main(changed, rewriter, fail).code, tuple(rewriter.regions))
+    rewriter = Rewriter(module, functions, finder.communicators, names, fail)
+    new_module = module.visit(rewriter)
+    return Translation(with_main(new_module, rewriter, fail).code, tuple(rewriter.regions))

@@ -9,7 +9,7 @@ from libcst.metadata import Assignment, GlobalScope, MetadataWrapper, ScopeProvi
 from runner.runtimes.mate.translate.find import is_world
 from runner.runtimes.mate.translate.graphs import check_graph, check_variable
 from runner.runtimes.mate.translate.pragmas import Fail, GraphPragma, directive, pragma_of
-from runner.runtimes.mate.translate.scopes import MPI, NOT_IN_MPI, ORDINARY, dotted
+from runner.runtimes.mate.translate.scopes import MPI, NOT_IN_MPI, ORDINARY, dotted_name
 
 MAIN_TEST = m.Comparison(
     m.Name("__name__"),
@@ -73,11 +73,11 @@ class _Directives(cst.CSTVisitor):
 
 
 class _Comments(cst.CSTVisitor):
-    def __init__(self, known: set[cst.Comment], fail: Fail) -> None:
-        self.known, self.fail = known, fail
+    def __init__(self, directives: set[cst.Comment], fail: Fail) -> None:
+        self.directives, self.fail = directives, fail
 
     def visit_Comment(self, node: cst.Comment) -> None:
-        if node not in self.known and pragma_of(node, self.fail) is not None:
+        if node not in self.directives and pragma_of(node, self.fail) is not None:
             raise self.fail(node, "a directive must be a line of its own before a statement")
 
 
@@ -98,7 +98,7 @@ class _Imports(cst.CSTVisitor):
             self._refuse(node, alias.evaluated_name)
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
-        origin = "" if node.module is None else dotted(node.module)
+        origin = "" if node.module is None else dotted_name(node.module)
         self._refuse(node, origin)
         for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
             name = f"{origin}.{alias.evaluated_name}"
@@ -141,8 +141,8 @@ class _AtImport(cst.CSTVisitor):
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if node.attr.value in ("rank", "size", "Get_rank", "Get_size"):
             base = node.value
-            known = isinstance(base, cst.Name) and base.value in self.communicators
-            if known or is_world(base):
+            is_communicator = isinstance(base, cst.Name) and base.value in self.communicators
+            if is_communicator or is_world(base):
                 raise self._wrong(node)
 
     def visit_Call(self, node: cst.Call) -> None:

@@ -20,8 +20,8 @@ from runner.runtimes.mate.compiled.names import resolve
 from runner.runtimes.mate.compiled.source import Refusal, RegionSource, without_types
 from runner.runtimes.mate.compiled.uses import Uses, check_calls
 from runner.runtimes.mate.errors import GraphError
-from runner.runtimes.mate.translate.flow import Flow, parsed, read_first
-from runner.runtimes.mate.translate.graphs import BLANK, GraphPart, RegionPart, unawaited
+from runner.runtimes.mate.translate.flow import Flow, parse, read_first
+from runner.runtimes.mate.translate.graphs import BLANK, GraphPart, RegionPart, without_waits
 from runner.runtimes.mate.translate.messages import CONTEXT, MessageStatements
 from runner.runtimes.mate.translate.module import ModuleNames
 from runner.runtimes.mate.translate.pragmas import Fail
@@ -94,21 +94,21 @@ class CompiledRegions:
         """
         old, new = self._old.regions[index], self._new.regions[index]
         others = {n for r in self._new.regions if r is not new for n in targets(r.body)}
-        kept = {id(statement) for statement in unawaited(new.body, others)}
-        pairs = [(a, b) for a, b in zip(old.body, new.body, strict=True) if id(b) in kept]
+        kept_ids = {id(statement) for statement in without_waits(new.body, others)}
+        pairs = [(a, b) for a, b in zip(old.body, new.body, strict=True) if id(b) in kept_ids]
         for before, after in pairs:
             if m.findall(after, m.Await()):
                 raise self._python(before, "it waits for messages itself")
         messages = MessageStatements(
             self._state, self._api, self._communicators, self._around.bound
         )
-        made = [(before, messages.statements(after)) for before, after in pairs]
-        body = [statement for _, statements in made for statement in statements]
+        replacements = [(before, messages.statements(after)) for before, after in pairs]
+        body = [statement for _, statements in replacements for statement in statements]
         self._check_names(old, body)
-        renamed = _Renamer(self._state, self._variables(old, body))
+        renamer = _Renamer(self._state, self._variables(old, body))
         groups = [
-            (before, [_statement(s.visit(renamed)) for s in statements])
-            for before, statements in made
+            (before, [_statement(s.visit(renamer)) for s in statements])
+            for before, statements in replacements
         ]
         self._check(name, old, groups)
         whole = [statement for _, statements in groups for statement in statements]
@@ -132,9 +132,9 @@ class CompiledRegions:
 
     def _check_names(self, region: RegionPart, body: Sequence[cst.BaseStatement]) -> None:
         """Refuse names whose values go from one region, or from here, to other code."""
-        here, before = names_in(body), names_in(region.body)
+        names, before = names_in(body), names_in(region.body)
         others = [r for r in self._old.regions if r is not region]
-        for name in [*before.bound, *here.mentioned]:
+        for name in [*before.bound, *names.mentions]:
             if name == self._old.variable:
                 continue
             place = _first(name, region.body)
@@ -142,9 +142,9 @@ class CompiledRegions:
                 raise self._python(place, f"{name} belongs to a function around the graph's one")
             if name in self._around.rebound:
                 raise self._python(place, f"{name} is bound anew by another function (nonlocal)")
-            if name in before.bound and name not in here.mentioned:
+            if name in before.bound and name not in names.mentions:
                 self._check_requests(name, region, others)
-            elif name in here.bound:
+            elif name in names.bound:
                 if read_first(name, body) or self._read(name, others):
                     raise self._python(
                         place,
@@ -169,15 +169,15 @@ class CompiledRegions:
 
     def _check_requests(self, name: str, region: RegionPart, others: Sequence[RegionPart]) -> None:
         """Refuse requests that are used otherwise than by waits that the graph replaces."""
-        uses = names_in([self._around.function.body]).mentioned[name]
-        uses -= names_in(region.body).mentioned[name]
+        uses = names_in([self._around.function.body]).mentions[name]
+        uses -= names_in(region.body).mentions[name]
         for other, new in zip(self._old.regions, self._new.regions, strict=True):
             if other not in others:
                 continue
             bound = {n for r in self._new.regions if r is not new for n in targets(r.body)}
-            kept = {id(statement) for statement in unawaited(new.body, bound)}
-            removed = [a for a, b in zip(other.body, new.body, strict=True) if id(b) not in kept]
-            uses -= names_in(removed).mentioned[name]
+            kept_ids = {id(statement) for statement in without_waits(new.body, bound)}
+            waits = [a for a, b in zip(other.body, new.body, strict=True) if id(b) not in kept_ids]
+            uses -= names_in(waits).mentions[name]
         if uses:
             raise self._python(
                 _first(name, region.body),
@@ -194,19 +194,19 @@ class CompiledRegions:
             return True
         flow = Flow(name)
         return any(
-            flow.run(parsed(following))
+            flow.run(parse(following))
             for following in _paths(function.body, self._around.graph) or ()
         )
 
     def _variables(self, region: RegionPart, body: Sequence[cst.BaseStatement]) -> set[str]:
         """The names of the enclosing function that a region uses."""
-        here = names_in(body)
-        own = {*here.bound, self._old.variable}
-        found = {n for n in here.mentioned if n in self._around.bound and n not in own}
+        names = names_in(body)
+        own = {*names.bound, self._old.variable}
+        variables = {n for n in names.mentions if n in self._around.bound and n not in own}
         for statement in region.body:
             for node in m.findall(statement, m.Call() | m.Attribute()):
                 if isinstance(node, cst.Call) and isinstance(node.func, cst.Name):
-                    if node.func.value in found:
+                    if node.func.value in variables:
                         raise self._python(
                             node,
                             f"it calls {node.func.value}, a variable: only functions of a module "
@@ -214,13 +214,13 @@ class CompiledRegions:
                         )
                 elif isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
                     base, name = node.value.value, node.attr.value
-                    if base in found and not hasattr(np.ndarray, name):
+                    if base in variables and not hasattr(np.ndarray, name):
                         raise self._python(
                             node,
                             f"{base}.{name} belongs to an object: bind what the region needs of it "
                             "to a name before the graph, as a number or an array",
                         )
-        return found
+        return variables
 
     # The dialect
 
@@ -233,7 +233,7 @@ class CompiledRegions:
         """Refuse what the dialect of compiled regions does not have."""
         body: list[ast.stmt] = []
         for old, statements in groups:
-            body += self._parsed(old, statements)
+            body += self._parse(old, statements)
         empty = ast.parse(f"def {name}({self._state}, {self._old.variable}): pass").body[0]
         assert isinstance(empty, ast.FunctionDef)
         first = int(self._fail(region.place, "").place.rpartition(":")[2])
@@ -259,20 +259,20 @@ class CompiledRegions:
         except (GraphError, SyntaxError, RecursionError) as error:
             raise self._python(region.place, str(error)) from None
 
-    def _parsed(self, old: cst.CSTNode, new: Sequence[cst.BaseStatement]) -> list[ast.stmt]:
+    def _parse(self, old: cst.CSTNode, new: Sequence[cst.BaseStatement]) -> list[ast.stmt]:
         """The statements with the lines of the one that they stand for."""
         place = int(self._fail(old, "").place.rpartition(":")[2])
         code = cst.Module(body=[])
         text = "".join(code.code_for_node(statement) for statement in new)
         last = place + _lines(code.code_for_node(_bare(old))) - 1
-        parsed = ast.parse(text).body
-        offset = place - (parsed[0].lineno if parsed else 1)
-        for statement in parsed:
+        statements = ast.parse(text).body
+        offset = place - (statements[0].lineno if statements else 1)
+        for statement in statements:
             for node in ast.walk(statement):
                 if isinstance(node, ast.expr | ast.stmt):
                     node.lineno = min(node.lineno + offset, last)
                     node.end_lineno = min((node.end_lineno or node.lineno) + offset, last)
-        return parsed
+        return statements
 
 
 class _Renamer(VariableChanger):
@@ -321,13 +321,13 @@ def _changes(name: str, body: Sequence[cst.BaseStatement]) -> bool:
 
 def _first(name: str, body: Sequence[cst.BaseStatement]) -> cst.CSTNode:
     """The first statement that mentions a name."""
-    return next((s for s in body if names_in([s]).mentioned[name]), body[0])
+    return next((s for s in body if names_in([s]).mentions[name]), body[0])
 
 
 def _in_inner(name: str, function: cst.FunctionDef) -> bool:
     """Whether a function or lambda inside of a function mentions a name."""
     inner = m.findall(function.body, m.FunctionDef() | m.Lambda() | m.ClassDef())
-    return any(names_in([node]).mentioned[name] for node in inner)
+    return any(names_in([node]).mentions[name] for node in inner)
 
 
 def _paths(block: cst.BaseSuite, graph: cst.CSTNode) -> list[list[cst.BaseStatement]] | None:
@@ -343,21 +343,21 @@ def _paths(block: cst.BaseSuite, graph: cst.CSTNode) -> list[list[cst.BaseStatem
         if isinstance(statement, cst.FunctionDef | cst.ClassDef):
             continue
         for inner in _blocks(statement):
-            found = _paths(inner, graph)
-            if found is None:
+            paths = _paths(inner, graph)
+            if paths is None:
                 continue
             if not isinstance(statement, cst.If | cst.With):
-                found.append([statement])  # a loop begins again
-            return [*found, list(block.body[place + 1 :])]
+                paths.append([statement])  # a loop begins again
+            return [*paths, list(block.body[place + 1 :])]
     return None
 
 
 def _blocks(statement: cst.CSTNode) -> list[cst.BaseSuite]:
     """The blocks of a compound statement, also those of ``else`` and ``except``."""
-    found: list[cst.BaseSuite] = []
+    blocks: list[cst.BaseSuite] = []
     for child in statement.children:
         if isinstance(child, cst.BaseSuite):
-            found.append(child)
+            blocks.append(child)
         elif isinstance(child, cst.If | cst.Else | cst.ExceptHandler | cst.Finally):
-            found += _blocks(child)
-    return found
+            blocks += _blocks(child)
+    return blocks

@@ -11,7 +11,7 @@ from runner.runtimes.mate.translate.scopes import (
     BLOCKING,
     CONTAINER_METHODS,
     OBJECTS,
-    UNSUPPORTED,
+    UNSUPPORTED_NAMES,
     unsupported_words,
 )
 
@@ -28,7 +28,7 @@ class Call:
 
 
 @dataclass
-class Found:
+class FunctionParts:
     """One function (None: the module itself) with the constructs directly in it."""
 
     node: cst.FunctionDef | None
@@ -43,24 +43,24 @@ class Finder(cst.CSTVisitor):
 
     def __init__(self, fail: Fail) -> None:
         self.fail = fail
-        self.functions: list[Found] = [Found(None, "")]
+        self.functions: list[FunctionParts] = [FunctionParts(None, "")]
         self.modules: set[str] = set()
         """Names that imports bound to modules or to their contents."""
         self.communicators: set[str] = set()
         self.values: dict[str, cst.CSTNode] = {}
         """Names that occur without being called."""
-        self._stack: list[Found] = [self.functions[0]]
+        self._stack: list[FunctionParts] = [self.functions[0]]
         self._inside: list[str] = ["function"]
-        self._called: set[int] = set()
+        self._call_ids: set[int] = set()
 
     def visit_Import(self, node: cst.Import) -> None:
-        self._imported(node.names)
+        self._note_import(node.names)
 
     def visit_ImportFrom(self, node: cst.ImportFrom) -> None:
         if not isinstance(node.names, cst.ImportStar):
-            self._imported(node.names)
+            self._note_import(node.names)
 
-    def _imported(self, names: object) -> None:
+    def _note_import(self, names: object) -> None:
         for alias in names if isinstance(names, tuple | list) else ():
             bound = alias.evaluated_alias or alias.evaluated_name.partition(".")[0]
             self.modules.add(bound)
@@ -80,16 +80,16 @@ class Finder(cst.CSTVisitor):
 
     def visit_Arg(self, node: cst.Arg) -> None:
         if node.keyword is not None:
-            self._called.add(id(node.keyword))
+            self._call_ids.add(id(node.keyword))
 
     def visit_Param(self, node: cst.Param) -> None:
-        self._called.add(id(node.name))
+        self._call_ids.add(id(node.name))
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self._called.add(id(node.name))
-        found = Found(node, node.name.value)
-        self.functions.append(found)
-        self._stack.append(found)
+        self._call_ids.add(id(node.name))
+        parts = FunctionParts(node, node.name.value)
+        self.functions.append(parts)
+        self._stack.append(parts)
         self._inside.append("function")
         for parameter in (*node.params.params, *node.params.kwonly_params):
             if parameter.name.value == "comm":
@@ -130,8 +130,8 @@ class Finder(cst.CSTVisitor):
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         name = node.attr.value
-        self._called.add(id(node.attr))
-        if id(node) in self._called:
+        self._call_ids.add(id(node.attr))
+        if id(node) in self._call_ids:
             return
         if name in BLOCKING and not self._of_a_module(node.value, name):
             raise self.fail(
@@ -140,29 +140,31 @@ class Finder(cst.CSTVisitor):
         self.values.setdefault(name, node)
 
     def visit_Name(self, node: cst.Name) -> None:
-        if id(node) not in self._called:
+        if id(node) not in self._call_ids:
             self.values.setdefault(node.value, node)
 
     def visit_Call(self, node: cst.Call) -> None:
         function = node.func
         if isinstance(function, cst.Name):
-            self._called.add(id(function))
+            self._call_ids.add(id(function))
             self._note(node, function.value, None)
         elif isinstance(function, cst.Attribute):
-            self._called.add(id(function))
-            self._called.add(id(function.attr))
+            self._call_ids.add(id(function))
+            self._call_ids.add(id(function.attr))
             self._note(node, function.attr.value, function.value)
 
     def _note(self, node: cst.Call, name: str, base: cst.BaseExpression | None) -> None:
         if base is not None and self._of_a_module(base, name):
             return
-        if base is not None and name in UNSUPPORTED:
+        if base is not None and name in UNSUPPORTED_NAMES:
             raise self.fail(node, unsupported_words(name))
-        known = isinstance(base, cst.Name) and base.value in self.communicators
-        if (known or (base is not None and is_world(base))) and name in OBJECTS:
+        is_communicator = isinstance(base, cst.Name) and base.value in self.communicators
+        if (is_communicator or (base is not None and is_world(base))) and name in OBJECTS:
             upper = name.capitalize()
             advice = (
-                unsupported_words(upper) if upper in UNSUPPORTED else f"use {upper} with a buffer"
+                unsupported_words(upper)
+                if upper in UNSUPPORTED_NAMES
+                else f"use {upper} with a buffer"
             )
             raise self.fail(node, f"{name} sends pickled objects; {advice}")
         self._stack[-1].calls.append(Call(node, name, base, self._inside[-1]))
@@ -215,10 +217,10 @@ def waiting(finder: Finder) -> WaitingFunctions:
         names |= more
     calls = set()
     for function in finder.functions:
-        found = [call for call in function.calls if _waits(call, names)]
-        if found or function.graph:
-            _check(finder, function, found, names)
-        calls |= {call.node for call in found}
+        waiting_calls = [call for call in function.calls if _waits(call, names)]
+        if waiting_calls or function.graph:
+            _check(finder, function, waiting_calls, names)
+        calls |= {call.node for call in waiting_calls}
     for name in names & finder.values.keys():
         raise finder.fail(
             finder.values[name],
@@ -232,7 +234,7 @@ def _waits(call: Call, names: set[str]) -> bool:
     return (call.base is not None and call.name in BLOCKING) or call.name in names
 
 
-def _check(finder: Finder, function: Found, calls: list[Call], names: set[str]) -> None:
+def _check(finder: Finder, function: FunctionParts, calls: list[Call], names: set[str]) -> None:
     for call in calls:
         if call.inside != "function":
             what = "a lambda" if call.inside == "lambda" else "a generator expression"
@@ -255,8 +257,8 @@ def _check(finder: Finder, function: Found, calls: list[Call], names: set[str]) 
     if function.yields:
         raise finder.fail(node, f"{function.name} waits for messages and is a generator")
     for decorator in node.decorators:
-        named = decorator.decorator
-        if not (isinstance(named, cst.Name) and named.value in ("staticmethod", "classmethod")):
+        target = decorator.decorator
+        if not (isinstance(target, cst.Name) and target.value in ("staticmethod", "classmethod")):
             raise finder.fail(
                 decorator,
                 f"{function.name} waits for messages, but its decorator does not await it",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 
-def parsed(statements: Iterable[cst.BaseStatement]) -> list[ast.stmt]:
+def parse(statements: Iterable[cst.BaseStatement]) -> list[ast.stmt]:
     """The statements as Python's own tree."""
     module = cst.Module(body=[])
     return ast.parse("".join(module.code_for_node(s) for s in statements)).body
@@ -16,7 +16,7 @@ def parsed(statements: Iterable[cst.BaseStatement]) -> list[ast.stmt]:
 
 def read_first(name: str, statements: Iterable[cst.BaseStatement]) -> bool:
     """Whether the statements may read the value that a name had before them."""
-    return Flow(name).run(parsed(statements))
+    return Flow(name).run(parse(statements))
 
 
 class Flow:
@@ -33,16 +33,16 @@ class Flow:
     def _statement(self, node: ast.stmt) -> bool:
         match node:
             case ast.Assign(targets=targets, value=value):
-                return self._assigned(targets, value)
+                return self._assign(targets, value)
             case ast.AnnAssign(target=target, value=value):
-                return value is not None and self._assigned([target], value)
+                return value is not None and self._assign([target], value)
             case ast.AugAssign(target=target, value=value):
-                return self._reads(value, ast.Expr(_loaded(target)))
+                return self._reads(value, ast.Expr(_as_load(target)))
             case ast.For() | ast.AsyncFor():
                 if self._reads(node.iter):
                     return True
                 before = self.bound
-                if self._assigned([node.target], None) or self.run(node.body):
+                if self._assign([node.target], None) or self.run(node.body):
                     return True
                 self.bound = before
                 return self.run(node.orelse)
@@ -53,7 +53,7 @@ class Flow:
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     targets = [] if item.optional_vars is None else [item.optional_vars]
-                    if self._assigned(targets, item.context_expr):
+                    if self._assign(targets, item.context_expr):
                         return True
                 return self.run(node.body)
             case ast.Import() | ast.ImportFrom():
@@ -66,7 +66,7 @@ class Flow:
                 return reads
         return self._reads(node)  # also all that is rare: a name in it counts as read
 
-    def _assigned(self, targets: Sequence[ast.expr], value: ast.expr | None) -> bool:
+    def _assign(self, targets: Sequence[ast.expr], value: ast.expr | None) -> bool:
         if value is not None and self._reads(value):
             return True
         names = {
@@ -105,6 +105,6 @@ class Flow:
         return any(map(self._mentions, ast.iter_child_nodes(node)))
 
 
-def _loaded(target: ast.expr) -> ast.expr:
+def _as_load(target: ast.expr) -> ast.expr:
     """The target of ``+=``, which is read too."""
     return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target

@@ -251,7 +251,7 @@ class LocalFunction:
     """A region's function, and the names that it shares with the enclosing function."""
 
     function: cst.FunctionDef
-    shared: frozenset[str]
+    shared_names: frozenset[str]
 
     @property
     def waits(self) -> bool:
@@ -260,15 +260,17 @@ class LocalFunction:
 
 def functions(part: GraphPart, scope: BoundNames) -> list[LocalFunction]:
     """One function per region of a translated graph; ``scope``: names of the enclosing function."""
-    found = []
+    local_functions = []
     for region in part.regions:
         others = {n for r in part.regions if r is not region for n in targets(r.body)}
-        found.append(_function(region, part.variable, others, scope))
+        local_functions.append(_function(region, part.variable, others, scope))
     if part.footer:
-        last = found[-1].function
+        last = local_functions[-1].function
         body = last.body.with_changes(footer=part.footer)
-        found[-1] = LocalFunction(last.with_changes(body=body), found[-1].shared)
-    return found
+        local_functions[-1] = LocalFunction(
+            last.with_changes(body=body), local_functions[-1].shared_names
+        )
+    return local_functions
 
 
 def function_name(region: RegionPart) -> str:
@@ -278,19 +280,19 @@ def function_name(region: RegionPart) -> str:
 def _function(
     region: RegionPart, variable: str, others: set[str], scope: BoundNames
 ) -> LocalFunction:
-    body = unawaited(region.body, others)
+    body = without_waits(region.body, others)
     inside = names_in(region.body)
-    here = names_in(body)
-    shared = frozenset(
+    names = names_in(body)
+    shared_names = frozenset(
         name
-        for name in here.bound
+        for name in names.bound
         if name != variable
-        and (scope.mentioned[name] > inside.mentioned[name] or persistent(name, body))
+        and (scope.mentions[name] > inside.mentions[name] or persistent(name, body))
     )
-    if shared:
-        plain = _Unannotated(shared)
-        body = [changed for s in body if isinstance(changed := s.visit(plain), cst.BaseStatement)]
-        words = ", ".join(sorted(shared))
+    if shared_names:
+        plain = _AnnotationRemover(shared_names)
+        body = [after for s in body if isinstance(after := s.visit(plain), cst.BaseStatement)]
+        words = ", ".join(sorted(shared_names))
         body.insert(0, cst.parse_statement(f"nonlocal {words}\n"))
     awaits = any(m.findall(statement, m.Await()) for statement in body)
     function = cst.FunctionDef(
@@ -300,15 +302,15 @@ def _function(
         asynchronous=ASYNC if awaits else None,
         leading_lines=[BLANK],
     )
-    return LocalFunction(function, shared)
+    return LocalFunction(function, shared_names)
 
 
-class _Unannotated(cst.CSTTransformer):
+class _AnnotationRemover(cst.CSTTransformer):
     """Assignments of shared names without their types: Python has no annotated nonlocal."""
 
-    def __init__(self, shared: frozenset[str]) -> None:
+    def __init__(self, shared_names: frozenset[str]) -> None:
         super().__init__()
-        self.shared = shared
+        self.shared_names = shared_names
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
         return False
@@ -320,7 +322,7 @@ class _Unannotated(cst.CSTTransformer):
         self, original_node: cst.AnnAssign, updated_node: cst.AnnAssign
     ) -> cst.BaseSmallStatement:
         target = updated_node.target
-        if not (isinstance(target, cst.Name) and target.value in self.shared):
+        if not (isinstance(target, cst.Name) and target.value in self.shared_names):
             return updated_node
         if updated_node.value is None:
             return cst.Pass(semicolon=updated_node.semicolon)
@@ -329,19 +331,19 @@ class _Unannotated(cst.CSTTransformer):
         )
 
 
-def unawaited(body: Sequence[cst.BaseStatement], others: set[str]) -> list[cst.BaseStatement]:
+def without_waits(body: Sequence[cst.BaseStatement], others: set[str]) -> list[cst.BaseStatement]:
     """The statements without the waits for other regions' messages; the graph waits for these."""
-    here = targets(body)
-    kept: list[cst.BaseStatement] = []
+    own_targets = targets(body)
+    statements: list[cst.BaseStatement] = []
     for statement in body:
-        waited = _waited(statement)
-        if waited and waited & others and not waited & here:
+        messages = _waits_for(statement)
+        if messages and messages & others and not messages & own_targets:
             continue
-        kept.append(statement)
-    return kept
+        statements.append(statement)
+    return statements
 
 
-def _waited(statement: cst.BaseStatement) -> set[str]:
+def _waits_for(statement: cst.BaseStatement) -> set[str]:
     """The messages that a translated statement waits for, if it does nothing else."""
     if not (isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1):
         return set()

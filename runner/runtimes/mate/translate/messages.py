@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 import libcst.matchers as m
 
-from runner.runtimes.mate.translate.scopes import STARTS, VariableChanger, dotted, names_in
+from runner.runtimes.mate.translate.scopes import STARTS, VariableChanger, dotted_name, names_in
 
 CONTEXT = "_mate"
 """The attribute of the state that starts messages."""
@@ -20,49 +20,51 @@ _OWN = ("local_rank", "local_count", "process", "process_count")
 
 
 class MessageStatements:
-    """Rewrites the statements of a region; ``taken`` are the names of the enclosing function."""
+    """Rewrites the statements of a region; ``bound_names``: those of the enclosing function."""
 
     def __init__(
-        self, state: str, api: str, communicators: set[str], taken: frozenset[str]
+        self, state: str, api: str, communicators: set[str], bound_names: frozenset[str]
     ) -> None:
         self._state, self._api, self._communicators = state, api, communicators
-        self._taken = taken
+        self._bound_names = bound_names
 
     def statements(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
         """The statement, or what stands for it."""
-        changed = cst.IndentedBlock([statement]).visit(_Rewriter(self))
-        assert isinstance(changed, cst.IndentedBlock)
-        if m.matches(changed.body[0], _PASS) and not m.matches(statement, _PASS):
+        block = cst.IndentedBlock([statement]).visit(_Rewriter(self))
+        assert isinstance(block, cst.IndentedBlock)
+        if m.matches(block.body[0], _PASS) and not m.matches(statement, _PASS):
             return []  # a list for requests
-        return [s for s in changed.body if isinstance(s, cst.BaseStatement)]
+        return [s for s in block.body if isinstance(s, cst.BaseStatement)]
 
-    def started(self, node: cst.BaseExpression) -> list[cst.BaseStatement] | None:
+    def start_statements(self, node: cst.BaseExpression) -> list[cst.BaseStatement] | None:
         """The statements that start the messages of an expression; None if it is no such one."""
         if (call := self._call(node)) is not None:
             return [cst.SimpleStatementLine([cst.Expr(call)])]
         if isinstance(node, cst.List | cst.Tuple):
-            every = [self.started(element.value) for element in node.elements]
+            every = [self.start_statements(element.value) for element in node.elements]
             if not all(every):
                 return [] if not every else None
             return [statement for statements in every for statement in statements or ()]
         if isinstance(node, cst.ListComp):
-            node = self._apart(node)
-            inner = self.started(node.elt)
+            node = self._with_new_names(node)
+            inner = self.start_statements(node.elt)
             return inner and self._loop(node.for_in, inner)
         return None
 
-    def _apart(self, node: cst.ListComp) -> cst.ListComp:
+    def _with_new_names(self, node: cst.ListComp) -> cst.ListComp:
         """The comprehension with variables that are no others of the enclosing function."""
         targets: set[str] = set()
         loop: cst.CompFor | None = node.for_in
         while loop is not None:
             targets |= set(names_in([cst.AssignTarget(loop.target)]).bound)
             loop = loop.inner_for_in
-        other = _Other(targets & self._taken)
-        changed = node.visit(other)
-        assert isinstance(changed, cst.ListComp)
+        other = _Other(targets & self._bound_names)
+        comprehension = node.visit(other)
+        assert isinstance(comprehension, cst.ListComp)
         # The first list is evaluated outside of the comprehension.
-        return changed.with_changes(for_in=changed.for_in.with_changes(iter=node.for_in.iter))
+        return comprehension.with_changes(
+            for_in=comprehension.for_in.with_changes(iter=node.for_in.iter)
+        )
 
     def _loop(
         self, head: cst.CompFor, inner: Sequence[cst.BaseStatement]
@@ -76,7 +78,7 @@ class MessageStatements:
         """``state.context.isend(...)`` for ``comm.Isend(...)``."""
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
             return None
-        if node.func.attr.value not in STARTS or not dotted(node.func.value):
+        if node.func.attr.value not in STARTS or not dotted_name(node.func.value):
             return None
         arguments = []
         for place, argument in enumerate(node.args):
@@ -95,15 +97,15 @@ class MessageStatements:
 
     def identity(self, node: cst.BaseExpression) -> cst.Attribute | None:
         """``state.context.rank`` for ``comm.rank`` or ``comm.Get_rank()``, and its like."""
-        called = isinstance(node, cst.Call) and not node.args
+        is_call = isinstance(node, cst.Call) and not node.args
         place = node.func if isinstance(node, cst.Call) else node
         if not isinstance(place, cst.Attribute):
             return None
-        base, name = dotted(place.value), place.attr.value
-        if base == self._api and name in _OWN and called:
+        base, name = dotted_name(place.value), place.attr.value
+        if base == self._api and name in _OWN and is_call:
             return self._member(name)
         world = base in self._communicators or base == f"{self._api}.COMM_WORLD"
-        if world and name in _IDENTITY and called == name.startswith("Get_"):
+        if world and name in _IDENTITY and is_call == name.startswith("Get_"):
             return self._member(_IDENTITY[name])
         return None
 
@@ -137,23 +139,23 @@ class _Rewriter(cst.CSTTransformer):
     def leave_SimpleStatementLine(
         self, original_node: cst.SimpleStatementLine, updated_node: cst.SimpleStatementLine
     ) -> cst.BaseStatement | cst.FlattenSentinel[cst.BaseStatement]:
-        made: list[cst.BaseStatement] = []
-        changed = False
+        statements: list[cst.BaseStatement] = []
+        has_changes = False
         for small in updated_node.body:
             value = _value(small)
-            started = None if value is None else self._messages.started(value)
-            if started is None:
-                made.append(cst.SimpleStatementLine([small.with_changes(semicolon=_NONE)]))
+            starts = None if value is None else self._messages.start_statements(value)
+            if starts is None:
+                statements.append(cst.SimpleStatementLine([small.with_changes(semicolon=_NONE)]))
             else:
-                made += started
-                changed = True
-        if not changed:
+                statements += starts
+                has_changes = True
+        if not has_changes:
             return updated_node
-        if made:
-            made[0] = made[0].with_changes(leading_lines=updated_node.leading_lines)
+        if statements:
+            statements[0] = statements[0].with_changes(leading_lines=updated_node.leading_lines)
         else:
-            made = [cst.parse_statement("pass\n")]
-        return cst.FlattenSentinel(made)
+            statements = [cst.parse_statement("pass\n")]
+        return cst.FlattenSentinel(statements)
 
 
 _NONE = cst.MaybeSentinel.DEFAULT

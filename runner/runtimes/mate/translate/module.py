@@ -16,15 +16,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from runner.runtimes.mate.compiled.source import dotted
+from runner.runtimes.mate.compiled.source import dotted_name
 
-_KNOWN = ("math", "numpy")
+_MODULES = ("math", "numpy")
 _UNKNOWN = 0
 """Stands for what only the running program knows: compiled code takes a number as it is."""
 
 
 @dataclass(frozen=True)
-class _Jitted:
+class _NumbaFunction:
     """A function that ``numba.njit`` decorates, as far as the checks look at it."""
 
     py_func: types.FunctionType
@@ -57,9 +57,9 @@ class ModuleNames:
         module = ast.fix_missing_locations(ast.Module([tree], []))
         space: dict[str, Any] = {}
         exec(compile(module, self.file, "exec", dont_inherit=True), self._names, space)
-        made = space[tree.name]
-        assert isinstance(made, types.FunctionType)
-        return made
+        value = space[tree.name]
+        assert isinstance(value, types.FunctionType)
+        return value
 
     @contextlib.contextmanager
     def readable(self) -> Iterator[None]:
@@ -76,14 +76,14 @@ class ModuleNames:
             case ast.Import(names=names):
                 for alias in names:
                     whole = alias.name if alias.asname else alias.name.partition(".")[0]
-                    if (alias.asname or whole) == name and whole in _KNOWN:
+                    if (alias.asname or whole) == name and whole in _MODULES:
                         return importlib.import_module(whole)
-            case ast.ImportFrom(module=module, names=names, level=0) if module in _KNOWN:
+            case ast.ImportFrom(module=module, names=names, level=0) if module in _MODULES:
                 for alias in names:
                     if (alias.asname or alias.name) == name:
                         return getattr(importlib.import_module(module), alias.name, _UNKNOWN)
             case ast.FunctionDef():
-                return self._defined(statement)
+                return self._definition(statement)
             case ast.ClassDef():
                 return type(name, (), {})
             case ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(value=value):
@@ -91,7 +91,7 @@ class ModuleNames:
                     return ast.literal_eval(value) if value is not None else _UNKNOWN
         return _UNKNOWN
 
-    def _defined(self, node: ast.FunctionDef) -> Any:
+    def _definition(self, node: ast.FunctionDef) -> Any:
         plain = _without_decorators(node)
         try:
             function = self.function(plain)
@@ -101,14 +101,14 @@ class ModuleNames:
             return function
         decorator = node.decorator_list[0]
         call = decorator if isinstance(decorator, ast.Call) else None
-        name = dotted(decorator if call is None else call.func).rpartition(".")[2]
+        name = dotted_name(decorator if call is None else call.func).rpartition(".")[2]
         if len(node.decorator_list) > 1 or name not in ("jit", "njit"):
             return _UNKNOWN
         options: dict[str, Any] = {"nopython": True}
         for keyword in () if call is None else call.keywords:
             if isinstance(keyword.value, ast.Constant):
                 options[keyword.arg or ""] = keyword.value.value
-        return _Jitted(function, options, call is None or not call.args)
+        return _NumbaFunction(function, options, call is None or not call.args)
 
 
 def _without_decorators(node: ast.FunctionDef) -> ast.FunctionDef:
@@ -136,13 +136,13 @@ def _bound(statement: ast.stmt) -> set[str]:
     """The names that a statement of the module binds."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}
-    found = set()
+    names = set()
     for node in ast.walk(statement):
         match node:
             case ast.Name(ctx=ast.Store()):
-                found.add(node.id)
+                names.add(node.id)
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                found.add(node.name)
+                names.add(node.name)
             case ast.alias():
-                found.add(node.asname or node.name.partition(".")[0])
-    return found
+                names.add(node.asname or node.name.partition(".")[0])
+    return names

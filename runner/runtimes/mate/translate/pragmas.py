@@ -45,10 +45,10 @@ def read(comment: str) -> Pragma | None:
 
     Raises ValueError, which says what was expected, for a directive that is not understood.
     """
-    found = _PRAGMA.fullmatch(comment.strip())
-    if found is None:
+    match = _PRAGMA.fullmatch(comment.strip())
+    if match is None:
         return None
-    rest = found["rest"].strip()
+    rest = match["rest"].strip()
     if rest == "graph":
         return GraphPragma()
     region = _REGION.fullmatch(rest)
@@ -73,16 +73,16 @@ def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
 
     Raises TranslationError if it is not understood, or if several stand before one statement.
     """
-    found: tuple[Pragma | None, int] = (None, -1)
+    result: tuple[Pragma | None, int] = (None, -1)
     for number, line in enumerate(node.leading_lines):
         pragma = None if line.comment is None else pragma_of(line.comment, fail)
         if pragma is None:
             continue
-        if found[0] is not None:
+        if result[0] is not None:
             assert line.comment is not None
             raise fail(line.comment, "two directives without a statement between them")
-        found = (pragma, number)
-    return found
+        result = (pragma, number)
+    return result
 
 
 def pragma_of(comment: cst.Comment, fail: Fail) -> Pragma | None:

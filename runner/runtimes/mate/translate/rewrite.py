@@ -32,7 +32,13 @@ from runner.runtimes.mate.translate.pragmas import (
     directive,
     without_directive,
 )
-from runner.runtimes.mate.translate.scopes import ORDINARY, BoundNames, dotted, names_in, parameters
+from runner.runtimes.mate.translate.scopes import (
+    ORDINARY,
+    BoundNames,
+    dotted_name,
+    names_in,
+    parameters,
+)
 
 MAIN = "_mate_main"
 _WIDTH = 96
@@ -78,12 +84,12 @@ class Rewriter(cst.CSTTransformer):
             for node in m.findall(module, m.Nonlocal())
             for item in cst.ensure_type(node, cst.Nonlocal).names
         )
-        imported = _api_name(module)
-        self.has_api = imported is not None
-        free = "mate" if not names_in([module]).mentioned["mate"] else "_mate"
-        self.api = imported or free
+        api_name = _api_name(module)
+        self.has_api = api_name is not None
+        free = "mate" if not names_in([module]).mentions["mate"] else "_mate"
+        self.api = api_name or free
         self._scopes: list[BoundNames] = []
-        state = "_mate_state" if names_in([module]).mentioned["state"] else "state"
+        state = "_mate_state" if names_in([module]).mentions["state"] else "state"
         self._program = OrdinaryProgram(names, communicators, self.api, state, fail)
 
     # Names and calls
@@ -92,13 +98,13 @@ class Rewriter(cst.CSTTransformer):
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom:
         """Import the runtime in place of ``from runner.runtimes.mate import ordinary as mate``."""
-        made = []
+        aliases = []
         for alias in _aliases(updated_node):
             if _stands_for_runtime(original_node, alias):
-                called = cst.AsName(cst.Name(alias.evaluated_alias or alias.evaluated_name))
-                alias = alias.with_changes(name=cst.Name("translated"), asname=called)
-            made.append(alias)
-        return updated_node.with_changes(names=made) if made else updated_node
+                as_name = cst.AsName(cst.Name(alias.evaluated_alias or alias.evaluated_name))
+                alias = alias.with_changes(name=cst.Name("translated"), asname=as_name)
+            aliases.append(alias)
+        return updated_node.with_changes(names=aliases) if aliases else updated_node
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         if original_node not in self.waiting.calls:
@@ -141,9 +147,9 @@ class Rewriter(cst.CSTTransformer):
     # Functions
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        found = names_in([node.body])
-        found.bound.update(parameters(node))
-        self._scopes.append(found)
+        names = names_in([node.body])
+        names.bound.update(parameters(node))
+        self._scopes.append(names)
         self._functions.append(node)
 
     def leave_FunctionDef(
@@ -160,83 +166,97 @@ class Rewriter(cst.CSTTransformer):
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock
     ) -> cst.IndentedBlock:
-        made: list[cst.BaseStatement] = []
+        statements: list[cst.BaseStatement] = []
         for old, new in zip(original_node.body, updated_node.body, strict=True):
             assert isinstance(old, cst.SimpleStatementLine | cst.BaseCompoundStatement)
             assert isinstance(new, cst.SimpleStatementLine | cst.BaseCompoundStatement)
             pragma, number = directive(old, self.fail)
             if isinstance(pragma, GraphPragma):
-                made += self._graph(old, new, number)
+                statements += self._graph(old, new, number)
             else:
-                made.append(new)
-        return updated_node.with_changes(body=made)
+                statements.append(new)
+        return updated_node.with_changes(body=statements)
 
     def _graph(self, old: Statement, new: Statement, number: int) -> list[cst.BaseStatement]:
         part = read_graph(new, self.fail)
         self._graph_count += 1
         name = f"_mate_graph_{self._graph_count}"
         scope = self._scopes[-1]
-        compiled = self._compiled(old, part)
+        machine_functions = self._compile(old, part)
         every = functions(part, scope)
-        local = [found for found, made in zip(every, compiled, strict=True) if made is None]
+        local = [
+            function
+            for function, machine in zip(every, machine_functions, strict=True)
+            if machine is None
+        ]
         place = self.fail(old, "").place.replace("\\", "/").rpartition("/")[2]
         rows = [
-            _row(region.name, region.depends, str(found.waits) if made is None else made.name.value)
-            for region, found, made in zip(part.regions, every, compiled, strict=True)
+            _row(
+                region.name,
+                region.depends,
+                str(function.waits) if machine is None else machine.name.value,
+            )
+            for region, function, machine in zip(
+                part.regions, every, machine_functions, strict=True
+            )
         ]
-        self.graphs += [made for made in compiled if made is not None]
+        self.graphs += [machine for machine in machine_functions if machine is not None]
         text = f'{name} = {self.api}.graph(\n    "{place}",\n    [\n{"".join(rows)}    ],\n)\n'
         graph: cst.BaseStatement = _led_by([BLANK], cst.parse_statement(text))
-        if any(compiled):
+        if any(machine_functions):
             graph = graph.with_changes(leading_lines=[BLANK, BLANK])
         self.graphs.append(graph)
         # A name that only regions bind needs a binding in the function before they can share it.
         inside = names_in([s for region in part.regions for s in region.body])
-        shared = {n for found in local for n in found.shared}
-        fresh = sorted(n for n in shared if scope.bound[n] <= inside.bound[n])
+        shared_names = {n for function in local for n in function.shared_names}
+        fresh = sorted(n for n in shared_names if scope.bound[n] <= inside.bound[n])
         whole: list[cst.BaseStatement] = [
             *(cst.parse_statement(f"{fresh_name} = None\n") for fresh_name in fresh),
-            *(found.function for found in local),
-            self._run(name, part, [made is not None for made in compiled]),
+            *(function.function for function in local),
+            self._run(name, part, [machine is not None for machine in machine_functions]),
         ]
-        kept = without_directive(new, number).leading_lines
-        return [_led_by([*kept, *part.remarks], whole[0]), *whole[1:]]
+        remarks = without_directive(new, number).leading_lines
+        return [_led_by([*remarks, *part.remarks], whole[0]), *whole[1:]]
 
-    def _compiled(self, old: Statement, new: GraphPart) -> list[cst.FunctionDef | None]:
+    def _compile(self, old: Statement, new: GraphPart) -> list[cst.FunctionDef | None]:
         """The functions of the regions that can be compiled; None for those that stay Python."""
         outer = frozenset(name for scope in self._scopes[:-1] for name in scope.bound)
         bound = frozenset(self._scopes[-1].bound)
         around = Enclosing(self._functions[-1], bound, outer, old, self._rebound)
         makes = CompiledRegions(read_graph(old, self.fail), new, around, self._program)
-        made: list[cst.FunctionDef | None] = []
+        machine_functions: list[cst.FunctionDef | None] = []
         for index, region in enumerate(new.regions):
             try:
-                made.append(makes.function(index, f"_mate_{self._graph_count}_{region.name}"))
+                machine_functions.append(
+                    makes.function(index, f"_mate_{self._graph_count}_{region.name}")
+                )
                 reason, place = "", self.fail(makes.place(index), "").place
             except PythonRegion as stays:
-                made.append(None)
+                machine_functions.append(None)
                 reason, place = stays.reason, stays.place
             self.regions.append(RegionForm(place, region.name, reason))
-        last = made[-1]
+        last = machine_functions[-1]
         if last is not None and new.footer:
-            made[-1] = last.with_changes(body=last.body.with_changes(footer=new.footer))
-        return made
+            machine_functions[-1] = last.with_changes(
+                body=last.body.with_changes(footer=new.footer)
+            )
+        return machine_functions
 
-    def _run(self, name: str, part: GraphPart, compiled: list[bool]) -> cst.BaseStatement:
+    def _run(self, name: str, part: GraphPart, is_compiled: list[bool]) -> cst.BaseStatement:
         count = cst.Integer("1") if part.iterations is None else part.iterations
         bodies = [
             function_name(region)
-            for region, machine in zip(part.regions, compiled, strict=True)
+            for region, machine in zip(part.regions, is_compiled, strict=True)
             if not machine
         ]
         words = [name, self.module.code_for_node(count), *bodies]
-        words += ["names=locals()"] * any(compiled)
+        words += ["names=locals()"] * any(is_compiled)
         text = f"await {self.api}.run_graph({', '.join(words)})\n"
         if len(text) + 4 > _WIDTH:
             lines = "".join(f"    {word},\n" for word in words)
             text = f"await {self.api}.run_graph(\n{lines})\n"
-        made = cst.parse_statement(text)
-        return _led_by([BLANK], made)
+        statement = cst.parse_statement(text)
+        return _led_by([BLANK], statement)
 
 
 def _row(name: str, depends: Sequence[str], body: str) -> str:
@@ -259,7 +279,9 @@ def _aliases(node: cst.ImportFrom) -> Sequence[cst.ImportAlias]:
 
 
 def _stands_for_runtime(node: cst.ImportFrom, alias: cst.ImportAlias) -> bool:
-    return node.module is not None and f"{dotted(node.module)}.{alias.evaluated_name}" == ORDINARY
+    return (
+        node.module is not None and f"{dotted_name(node.module)}.{alias.evaluated_name}" == ORDINARY
+    )
 
 
 def _attribute(base: str, name: str) -> cst.Attribute:
@@ -296,7 +318,7 @@ def with_main(module: cst.Module, rewriter: Rewriter, fail: Fail) -> cst.Module:
             assert isinstance(statement, cst.If)
             if statement.orelse is not None:
                 raise fail(statement, "the block that starts the program cannot have an else")
-            body += _started(statement, rewriter.api)
+            body += _start_block(statement, rewriter.api)
         else:
             body.append(statement)
     if not any(is_main(statement) for statement in body):
@@ -304,17 +326,17 @@ def with_main(module: cst.Module, rewriter: Rewriter, fail: Fail) -> cst.Module:
             rewriter.module, "there is no 'if __name__ == \"__main__\":' block to start from"
         )
     place = _after_imports(body)
-    added: list[cst.BaseStatement] = []
+    new_statements: list[cst.BaseStatement] = []
     if not rewriter.has_api:
         name = rewriter.api
-        added.append(
+        new_statements.append(
             cst.parse_statement(f"from runner.runtimes.mate import translated as {name}\n")
         )
-    added += rewriter.graphs
-    return module.with_changes(body=[*body[:place], *added, *body[place:]])
+    new_statements += rewriter.graphs
+    return module.with_changes(body=[*body[:place], *new_statements, *body[place:]])
 
 
-def _started(block: cst.If, api: str) -> list[cst.BaseStatement]:
+def _start_block(block: cst.If, api: str) -> list[cst.BaseStatement]:
     main = cst.FunctionDef(
         cst.Name(MAIN),
         cst.Parameters(),
@@ -336,7 +358,7 @@ def _after_imports(body: Sequence[cst.BaseStatement]) -> int:
     last = 0
     for number, statement in enumerate(body):
         small = statement.body[0] if isinstance(statement, cst.SimpleStatementLine) else None
-        described = isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString)
-        if isinstance(small, cst.Import | cst.ImportFrom) or (described and number == 0):
+        is_text = isinstance(small, cst.Expr) and isinstance(small.value, cst.SimpleString)
+        if isinstance(small, cst.Import | cst.ImportFrom) or (is_text and number == 0):
             last = number + 1
     return last

@@ -18,14 +18,14 @@ class BoundNames:
     """How often each name is bound and mentioned (a binding is a mention too)."""
 
     bound: Counter[str]
-    mentioned: Counter[str]
+    mentions: Counter[str]
 
 
 def names_in(nodes: Sequence[cst.CSTNode]) -> BoundNames:
-    found = _Names()
+    visitor = _Names()
     for node in nodes:
-        node.visit(found)
-    return BoundNames(found.bound, found.mentioned)
+        node.visit(visitor)
+    return BoundNames(visitor.bound, visitor.mentions)
 
 
 class VariableChanger(cst.CSTTransformer):
@@ -42,30 +42,30 @@ class VariableChanger(cst.CSTTransformer):
 
 def parameters(node: cst.FunctionDef) -> list[str]:
     """Names of all parameters of a function."""
-    found = node.params
-    stars = [p for p in (found.star_arg, found.star_kwarg) if isinstance(p, cst.Param)]
-    every = (*found.posonly_params, *found.params, *found.kwonly_params, *stars)
+    signature = node.params
+    stars = [p for p in (signature.star_arg, signature.star_kwarg) if isinstance(p, cst.Param)]
+    every = (*signature.posonly_params, *signature.params, *signature.kwonly_params, *stars)
     return [parameter.name.value for parameter in every]
 
 
 def persistent(name: str, body: Sequence[cst.BaseStatement]) -> bool:
     """Whether statements that bind a name may read its earlier value."""
-    with_it = [s for s in body if names_in([s]).mentioned[name]]
+    with_it = [s for s in body if names_in([s]).mentions[name]]
     first = with_it[0]
     if isinstance(first, cst.SimpleStatementLine):
-        small = next(s for s in first.body if names_in([s]).mentioned[name])
+        small = next(s for s in first.body if names_in([s]).mentions[name])
         if isinstance(small, cst.Import | cst.ImportFrom):
             return False
         if not isinstance(small, cst.Assign | cst.AnnAssign) or small.value is None:
             return True
-        return not names_in([small]).bound[name] or bool(names_in([small.value]).mentioned[name])
+        return not names_in([small]).bound[name] or bool(names_in([small.value]).mentions[name])
     if isinstance(first, cst.For):
         target = names_in([cst.AssignTarget(first.target)]).bound[name]
-        before = names_in([first.iter]).mentioned[name]
+        before = names_in([first.iter]).mentions[name]
         return not target or bool(before) or len(with_it) > 1 or first.orelse is not None
     if isinstance(first, cst.With):
-        opened = names_in(first.items)
-        return not opened.bound[name] or opened.mentioned[name] > 1
+        with_names = names_in(first.items)
+        return not with_names.bound[name] or with_names.mentions[name] > 1
     return not isinstance(first, cst.FunctionDef | cst.ClassDef)
 
 
@@ -74,7 +74,7 @@ class _Names(cst.CSTVisitor):
 
     def __init__(self) -> None:
         self.bound: Counter[str] = Counter()
-        self.mentioned: Counter[str] = Counter()
+        self.mentions: Counter[str] = Counter()
         self._inner = 0
 
     def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
@@ -109,11 +109,11 @@ class _Names(cst.CSTVisitor):
         return False
 
     def visit_Name(self, node: cst.Name) -> None:
-        self.mentioned[node.value] += 1
+        self.mentions[node.value] += 1
 
     def visit_ImportAlias(self, node: cst.ImportAlias) -> bool:
         name = node.evaluated_alias or node.evaluated_name.partition(".")[0]
-        self.mentioned[name] += 1
+        self.mentions[name] += 1
         self._bind(name)
         return False
 
@@ -163,23 +163,23 @@ class _Names(cst.CSTVisitor):
 
 def targets(body: Sequence[cst.BaseStatement]) -> set[str]:
     """The targets that statements bind, including attributes (``self.requests``)."""
-    found = _Targets()
+    visitor = _Targets()
     for statement in body:
-        statement.visit(found)
-    return found.names | set(names_in(body).bound)
+        statement.visit(visitor)
+    return visitor.names | set(names_in(body).bound)
 
 
 def chains(node: cst.BaseExpression) -> set[str]:
     """Names and dotted names in an expression; the longest form of each."""
-    found = _Chains()
-    node.visit(found)
-    return found.names
+    visitor = _Chains()
+    node.visit(visitor)
+    return visitor.names
 
 
-def dotted(node: cst.BaseExpression) -> str:
+def dotted_name(node: cst.BaseExpression) -> str:
     """``a.b.c`` as a string; "" if the expression is more than names."""
     if isinstance(node, cst.Attribute):
-        base = dotted(node.value)
+        base = dotted_name(node.value)
         return base and f"{base}.{node.attr.value}"
     return node.value if isinstance(node, cst.Name) else ""
 
@@ -190,7 +190,7 @@ class _Targets(cst.CSTVisitor):
 
     def visit_AssignTarget(self, node: cst.AssignTarget) -> None:
         if isinstance(node.target, cst.Attribute):
-            self.names.add(dotted(node.target))
+            self.names.add(dotted_name(node.target))
 
 
 class _Chains(cst.CSTVisitor):
@@ -198,7 +198,7 @@ class _Chains(cst.CSTVisitor):
         self.names: set[str] = set()
 
     def visit_Attribute(self, node: cst.Attribute) -> bool:
-        name = dotted(node)
+        name = dotted_name(node)
         if name:
             self.names.add(name)
         return not name
@@ -221,7 +221,7 @@ BLOCKING = frozenset(
 WAITS = frozenset({"Wait", "Waitall"})
 """Waits that are removed from a region: the graph waits for messages (Martin 2018, 3.4)."""
 
-UNSUPPORTED = frozenset(
+UNSUPPORTED_NAMES = frozenset(
     {
         *("Ssend", "Bsend", "Rsend", "Issend", "Ibsend", "Irsend", "Sendrecv", "Isendrecv"),
         *("Sendrecv_replace", "Probe", "Iprobe", "Mprobe", "Improbe", "Test", "Testall"),
@@ -244,7 +244,7 @@ OBJECTS = frozenset(
 )
 """Methods for pickled objects; refused on what is certainly a communicator."""
 
-_NOT_SUPPORTED = "is not supported by the runtime"
+_NO_SUPPORT = "is not supported by the runtime"
 _INSTEAD = {
     "Sendrecv": "Irecv, Send and Wait",
     "Sendrecv_replace": "Irecv into another buffer, Send and Wait",
@@ -261,14 +261,14 @@ _INSTEAD = {
 
 def unsupported_words(name: str) -> str:
     """A message that the runtime has no such method, and what to use instead."""
-    known = sorted(n for n in STARTS | BLOCKING if not n.startswith("local_"))
-    advice = f"use {_INSTEAD[name]}" if name in _INSTEAD else f"it has {', '.join(known)}"
-    return f"{name} {_NOT_SUPPORTED}; {advice}"
+    methods = sorted(n for n in STARTS | BLOCKING if not n.startswith("local_"))
+    advice = f"use {_INSTEAD[name]}" if name in _INSTEAD else f"it has {', '.join(methods)}"
+    return f"{name} {_NO_SUPPORT}; {advice}"
 
 
 NOT_IN_MPI = {
-    **dict.fromkeys(("ANY_SOURCE", "ANY_TAG", "PROC_NULL", "IN_PLACE"), _NOT_SUPPORTED),
-    "COMM_SELF": _NOT_SUPPORTED,
+    **dict.fromkeys(("ANY_SOURCE", "ANY_TAG", "PROC_NULL", "IN_PLACE"), _NO_SUPPORT),
+    "COMM_SELF": _NO_SUPPORT,
     **dict.fromkeys(("Init", "Init_thread", "Finalize"), "is done by the runtime; remove it"),
 }
 """Attributes of the module ``MPI`` that a program may not use, and why."""
