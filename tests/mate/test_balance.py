@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.runtimes.mate.balance import balanced, consecutive, imbalance, shuffled
+from runner.runtimes.mate.balance import balance_ranks, consecutive, imbalance, shuffle_ranks
 from runner.runtimes.mate.config import RankMap
 from runner.runtimes.mate.errors import ConfigError
 
@@ -50,7 +50,7 @@ def test_shuffling_vector() -> None:
     """mate.md 10.6; ranks from 0 here."""
     costs = [4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 6]
     rows = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
-    made = shuffled(rows, costs)
+    made = shuffle_ranks(rows, costs)
     assert made == ((3, 6, 2), (0, 4, 5), (1, 7, 8), (9, 10, 11))
     assert [sum(costs[r] for r in row) for row in made] == [5, 6, 5, 8]
 
@@ -64,7 +64,7 @@ def test_the_random_example_of_the_digest() -> None:
     ends = [0, *itertools.accumulate(consecutive(costs, 16))]
     rows = [range(a, b) for a, b in itertools.pairwise(ends)]
     for sweeps, excess in ((1, 0.03), (10, 0.002), (50, 0.001)):
-        made = shuffled(rows, costs, sweeps)
+        made = shuffle_ranks(rows, costs, sweeps)
         assert max(sum(costs[r] for r in row) for row in made) <= mean * (1 + excess)
 
 
@@ -107,9 +107,9 @@ def test_two_thousand_inputs_end() -> None:
 @given(st.lists(st.floats(0, 100), min_size=8, max_size=30), st.booleans())
 def test_a_map_holds_every_rank_once(costs: list[float], shuffle: bool) -> None:
     nodes = [0, 0, 1, 1]
-    made = balanced(costs, nodes, least=2, shuffle=shuffle)
+    made = balance_ranks(costs, nodes, least=2, shuffle=shuffle)
     RankMap(made)
-    plain = balanced(costs, nodes, least=2, shuffle=False)
+    plain = balance_ranks(costs, nodes, least=2, shuffle=False)
     for node in (0, 2):
         # Ranks stay on their node; only who holds them there may change.
         assert sorted(made[node] + made[node + 1]) == sorted(plain[node] + plain[node + 1])

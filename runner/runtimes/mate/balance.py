@@ -110,22 +110,24 @@ def _cut(sums: Sequence[float], processes: int, least: int, feasible: Feasible) 
     return counts
 
 
-def shuffled(rows: Sequence[Sequence[int]], costs: Sequence[float], sweeps: int = SWEEPS) -> Map:
+def shuffle_ranks(
+    rows: Sequence[Sequence[int]], costs: Sequence[float], sweeps: int = SWEEPS
+) -> Map:
     """Exchange ranks between processes of one node as long as that lowers the larger of two loads.
 
     ``rows`` are the ranks of each process, ``costs`` the times by rank. A sweep makes at most one
     exchange for each pair of processes, the first that helps (Martin 2018, figure D.2). The number
     of ranks of a process never changes.
     """
-    made = [list(row) for row in rows]
-    loads = [sum(costs[rank] for rank in row) for row in made]
+    rank_lists = [list(row) for row in rows]
+    loads = [sum(costs[rank] for rank in row) for row in rank_lists]
     for _ in range(sweeps):
-        moved = False
-        for j, k in itertools.combinations(range(len(made)), 2):
-            moved |= _exchange(made, loads, costs, j, k)
-        if not moved:
+        has_moved = False
+        for j, k in itertools.combinations(range(len(rank_lists)), 2):
+            has_moved |= _exchange(rank_lists, loads, costs, j, k)
+        if not has_moved:
             break
-    return tuple(map(tuple, made))
+    return tuple(map(tuple, rank_lists))
 
 
 def _exchange(
@@ -142,7 +144,7 @@ def _exchange(
     return False
 
 
-def balanced(
+def balance_ranks(
     costs: Sequence[float], nodes: Sequence[int], least: int = 1, shuffle: bool = True
 ) -> Map:
     """A rank map: consecutive ranks over all processes, then exchanged within each node.
@@ -155,9 +157,9 @@ def balanced(
     rows = [tuple(range(a, b)) for a, b in itertools.pairwise(starts)]
     if not shuffle:
         return tuple(rows)
-    made = list(rows)
+    rank_map = list(rows)
     for node in dict.fromkeys(nodes):
         own = [process for process, n in enumerate(nodes) if n == node]
-        for process, row in zip(own, shuffled([rows[p] for p in own], costs), strict=True):
-            made[process] = row
-    return tuple(made)
+        for process, row in zip(own, shuffle_ranks([rows[p] for p in own], costs), strict=True):
+            rank_map[process] = row
+    return tuple(rank_map)

@@ -35,8 +35,8 @@ _LOCAL_OPS: dict[str, Any] = {
 class Collectives(Messages):
     """The collective operations; every rank must call the same operations in the same order."""
 
-    def __init__(self, task: Task, shared: MessageLayer, calls: CollectiveCalls) -> None:
-        super().__init__(task, shared)
+    def __init__(self, task: Task, layer: MessageLayer, calls: CollectiveCalls) -> None:
+        super().__init__(task, layer)
         self._calls = calls
 
     async def local_barrier(self) -> None:
@@ -55,7 +55,7 @@ class Collectives(Messages):
             self._calls.close(call)
         else:
             await until_complete(call)
-        return call.given[root]
+        return call.operands[root]
 
     async def barrier(self) -> None:
         """Wait until all ranks of the job have arrived."""
@@ -68,7 +68,7 @@ class Collectives(Messages):
         call, last = self._arrive(f"bcast({root})", _flat(array, "array"))
         # A buffer of its own: the giver may change its array while slower ranks still copy.
         giver = local if process == self._transport.process else 0
-        buffer = call.given[giver].copy() if last else None
+        buffer = call.operands[giver].copy() if last else None
         await self._act(call, last, "Ibcast", buffer, buffer, process)
         if self._task.rank != root:
             _flat(array, "array")[...] = call.result
@@ -83,20 +83,20 @@ class Collectives(Messages):
                 f"reduce: rank {root} is the root and needs an array to receive into",
                 code="mate.collective",
             )
-        given = (_flat(send, "send"), None if recv is None else _flat(recv, "recv"))
-        call, last = self._arrive(f"reduce({root})", given)
-        combined = self._combine([g[0] for g in call.given], op) if last else None
-        here = last and process == self._transport.process
-        target = call.given[local][1] if here else None
-        await self._act(call, last, "Ireduce", combined, target, self._mpi_op(op), process)
+        operands = (_flat(send, "send"), None if recv is None else _flat(recv, "recv"))
+        call, last = self._arrive(f"reduce({root})", operands)
+        result = self._combine([g[0] for g in call.operands], op) if last else None
+        is_root = last and process == self._transport.process
+        target = call.operands[local][1] if is_root else None
+        await self._act(call, last, "Ireduce", result, target, self._mpi_op(op), process)
 
     async def allreduce(self, send: Array, recv: Array, op: Any = "sum") -> None:
         """Reduce every ``send`` elementwise by ``op`` into every ``recv`` (may be ``send``)."""
         mine = _flat(recv, "recv")
         call, last = self._arrive("allreduce", _flat(send, "send"))
-        combined = self._combine(call.given, op) if last else None
-        target = None if combined is None else np.empty_like(combined)
-        await self._act(call, last, "Iallreduce", combined, target, self._mpi_op(op))
+        result = self._combine(call.operands, op) if last else None
+        target = None if result is None else np.empty_like(result)
+        await self._act(call, last, "Iallreduce", result, target, self._mpi_op(op))
         mine[...] = call.result
 
     async def gather(self, send: Array, recv: Array | None = None, root: int = 0) -> None:
@@ -109,10 +109,10 @@ class Collectives(Messages):
             )
         mine = _flat(send, "send")
         call, last = self._arrive(f"gather({root})", mine)
-        here = process == self._transport.process
-        joined = np.concatenate(call.given) if last else None
+        is_root = process == self._transport.process
+        source = np.concatenate(call.operands) if last else None
         target = [np.empty(mine.size * self._ranks.size, mine.dtype), self._counts(mine.size)]
-        await self._act(call, last, "Igatherv", joined, target if here else None, process)
+        await self._act(call, last, "Igatherv", source, target if is_root else None, process)
         if self._task.rank == root and recv is not None:
             _flat(recv, "recv").reshape(self._ranks.size, -1)[self._ranks.order] = (
                 call.result.reshape(self._ranks.size, -1)
@@ -127,15 +127,15 @@ class Collectives(Messages):
                 f"scatter: rank {root} is the root and needs an array to send",
                 code="mate.collective",
             )
-        given = None if send is None else _flat(send, "send")
-        call, last = self._arrive(f"scatter({root})", given)
+        operand = None if send is None else _flat(send, "send")
+        call, last = self._arrive(f"scatter({root})", operand)
         source = None
         if last and process == self._transport.process:
-            whole = call.given[local].reshape(self._ranks.size, -1)[self._ranks.order]
+            whole = call.operands[local].reshape(self._ranks.size, -1)[self._ranks.order]
             source = [whole.reshape(-1), self._counts(mine.size)]
-        target = np.empty(mine.size * len(call.given), mine.dtype)
+        target = np.empty(mine.size * len(call.operands), mine.dtype)
         await self._act(call, last, "Iscatterv", source, target, process)
-        mine[...] = call.result.reshape(len(call.given), -1)[self._task.local]
+        mine[...] = call.result.reshape(len(call.operands), -1)[self._task.local]
 
     async def allgather(self, send: Array, recv: Array) -> None:
         """Gather every ``send`` (n elements) into every ``recv`` (size * n, by global rank)."""
@@ -152,9 +152,9 @@ class Collectives(Messages):
             )
         call, last = self._arrive("allgatherv", mine)
         per_process = [sum(counts[r] for r in ranks) for ranks in self._ranks.ranks]
-        joined = np.concatenate(call.given) if last else None
+        source = np.concatenate(call.operands) if last else None
         target = [np.empty(sum(counts), mine.dtype), per_process]
-        await self._act(call, last, "Iallgatherv", joined, target)
+        await self._act(call, last, "Iallgatherv", source, target)
         into, begin = _flat(recv, "recv"), np.concatenate(([0], np.cumsum(counts)))
         place = 0
         for rank in self._ranks.order:
@@ -162,8 +162,8 @@ class Collectives(Messages):
             into[begin[rank] : begin[rank] + count] = call.result[place : place + count]
             place += count
 
-    def _arrive(self, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
-        return self._calls.join(self._task, GLOBAL, kind, given)
+    def _arrive(self, kind: str, operand: Any) -> tuple[CollectiveCall, bool]:
+        return self._calls.join(self._task, GLOBAL, kind, operand)
 
     async def _act(
         self, call: CollectiveCall, last: bool, name: str, source: Any, target: Any, *args: Any
@@ -173,14 +173,14 @@ class Collectives(Messages):
             await until_complete(call)
             return
         request = Request(self._task, None, None, None, None)
-        self._task.posted += 1
+        self._task.message_count += 1
         self._transport.collective(request, name, source, target, *args)
         await self.wait(request)
         self._calls.close(call, target[0] if isinstance(target, list) else target)
 
     @property
     def _ranks(self) -> Any:
-        return self._shared.ranks
+        return self._layer.ranks
 
     def _counts(self, each: int) -> list[int]:
         """The elements of each process if every rank has ``each``."""
@@ -200,13 +200,13 @@ class Collectives(Messages):
 
     def _combine(self, arrays: list[Array], op: Any) -> Array:
         """``op`` over the local ranks in the order of their ids: equal runs give equal bits."""
-        combined = arrays[0].copy()
+        result = arrays[0].copy()
         for array in arrays[1:]:
             if isinstance(op, str):
-                self._local_op(op)(combined, array, out=combined)
+                self._local_op(op)(result, array, out=result)
             else:
-                op.Reduce_local(array, combined)
-        return combined
+                op.Reduce_local(array, result)
+        return result
 
     def _local_op(self, op: str) -> Any:
         if op not in _LOCAL_OPS:
@@ -245,18 +245,17 @@ class CollectiveCall:
 
     def __init__(self, kind: str, count: int) -> None:
         self.kind = kind
-        self.given: list[Any] = [None] * count
+        self.operands: list[Any] = [None] * count
         """The data that each local rank passed."""
-        self.arrived: list[Task] = []
+        self.arrivals: list[Task] = []
         self.over = False
         self.result: Any = None
 
     def describe(self) -> str:
-        here = ", ".join(map(str, sorted(t.rank for t in self.arrived)[:8]))
-        more = ", ..." if len(self.arrived) > 8 else ""
-        return (
-            f"{self.kind}: {len(self.arrived)} of {len(self.given)} local ranks came ({here}{more})"
-        )
+        ranks = ", ".join(map(str, sorted(t.rank for t in self.arrivals)[:8]))
+        more = ", ..." if len(self.arrivals) > 8 else ""
+        counts = f"{len(self.arrivals)} of {len(self.operands)}"
+        return f"{self.kind}: {counts} local ranks came ({ranks}{more})"
 
 
 class CollectiveCalls:
@@ -266,7 +265,7 @@ class CollectiveCalls:
         self._scheduler = scheduler
         self._open: dict[tuple[int, int], CollectiveCall] = {}
 
-    def join(self, task: Task, scope: int, kind: str, given: Any) -> tuple[CollectiveCall, bool]:
+    def join(self, task: Task, scope: int, kind: str, operand: Any) -> tuple[CollectiveCall, bool]:
         """Join the rank's next operation; True for the last rank, which must :meth:`close` it.
 
         Raises :class:`MateError` if another rank is in another operation.
@@ -280,13 +279,13 @@ class CollectiveCalls:
                 call = self._open[scope, number] = CollectiveCall(kind, len(scheduler.tasks))
             elif call.kind != kind:
                 raise MateError(
-                    f"rank {task.rank} is in {kind}, but rank {call.arrived[0].rank} in "
+                    f"rank {task.rank} is in {kind}, but rank {call.arrivals[0].rank} in "
                     f"{call.kind}: all ranks must call the same operations in the same order",
                     code="mate.collective",
                 )
-            call.given[task.local] = given
-            call.arrived.append(task)
-            last = len(call.arrived) == len(call.given)
+            call.operands[task.local] = operand
+            call.arrivals.append(task)
+            last = len(call.arrivals) == len(call.operands)
             if last:
                 del self._open[scope, number]
             else:
@@ -299,7 +298,7 @@ class CollectiveCalls:
         with scheduler.lock:
             call.result = result
             call.over = True
-            for task in call.arrived[:-1]:
+            for task in call.arrivals[:-1]:
                 task.blocker = None
                 scheduler.wake(task)
             scheduler.call_workers()

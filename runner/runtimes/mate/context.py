@@ -38,20 +38,20 @@ class Context(Place, Collectives):
     def __init__(
         self,
         task: Task,
-        shared: MessageLayer,
+        layer: MessageLayer,
         calls: CollectiveCalls,
         config: Config,
         timers: Timers,
         marks: Marks,
     ) -> None:
-        Collectives.__init__(self, task, shared, calls)
-        transport = shared.transport
+        Collectives.__init__(self, task, layer, calls)
+        transport = layer.transport
         Place.__init__(
             self,
             rank=task.rank,
             local_rank=task.local,
-            size=shared.ranks.size,
-            local_count=len(shared.scheduler.tasks),
+            size=layer.ranks.size,
+            local_count=len(layer.scheduler.tasks),
             process=transport.process,
             process_count=transport.processes,
             workers=config.workers,
@@ -69,7 +69,7 @@ class Context(Place, Collectives):
 
     def rank_of(self, process: int, local: int) -> int:
         """Global rank of a local rank of a process; raises :class:`MateError` if there is none."""
-        ranks = self._shared.ranks.ranks
+        ranks = self._layer.ranks.ranks
         if not 0 <= process < len(ranks) or not 0 <= local < len(ranks[process]):
             raise MateError(f"process {process} has no local rank {local}", code="mate.call")
         return ranks[process][local]
@@ -80,7 +80,7 @@ class Context(Place, Collectives):
 
     def local_count_of(self, process: int) -> int:
         """Number of ranks of a process."""
-        return len(self._shared.ranks.ranks[process])
+        return len(self._layer.ranks.ranks[process])
 
     def add_local_neighbor(self, local: int) -> None:
         """Make this rank's ``@`` dependencies wait for that local rank too, from now on.
@@ -194,36 +194,36 @@ async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) 
 
 def advance(coroutine: Coroutine[Any, Any, Any]) -> None:
     """Run a rank until it waits; raises ``StopIteration`` at its end, and what it raises."""
-    awaited = coroutine.send(None)
-    if awaited is not None:
+    value = coroutine.send(None)
+    if value is not None:
         coroutine.throw(
             MateError(
-                f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
+                f"a rank awaited {value!r}: only the methods of ctx can be awaited "
                 "(no asyncio, no bare yield)",
                 code="mate.call",
             )
         )
 
 
-class _Here(threading.local):
+class _ThreadRank(threading.local):
     task: Task | None = None
 
 
-here = _Here()
+thread_rank = _ThreadRank()
 """The rank that this thread runs; a worker sets it before it runs a rank."""
 
 
 def context() -> Context:
     """The context of the rank that calls this; raises :class:`MateError` outside of ranks."""
-    if here.task is None:
+    if thread_rank.task is None:
         raise MateError(
             "this function works only in a rank: call it from a function that mate.run has started",
             code="mate.call",
         )
-    found: Context = here.task.context
-    return found
+    current: Context = thread_rank.task.context
+    return current
 
 
 def process_number() -> int:
     """The number of the calling rank's process; 0 outside of ranks."""
-    return 0 if here.task is None else context().process
+    return 0 if thread_rank.task is None else context().process

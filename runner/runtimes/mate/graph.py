@@ -37,14 +37,14 @@ class Dependency:
 
 def parse_dependency(text: str) -> Dependency:
     """``"compute*@"`` as a :class:`Dependency`; raises :class:`GraphError` for any other form."""
-    found = _DEPENDENCY.fullmatch(text)
-    if found is None:
+    match = _DEPENDENCY.fullmatch(text)
+    if match is None:
         raise GraphError(
             f"dependency {text!r} is not understood: expected a region's name, then '*' for the "
             "previous iteration and '@' for the neighbours, each at most once",
             code="mate.graph",
         )
-    return Dependency(found[1], "*" in found[2], "@" in found[2])
+    return Dependency(match[1], "*" in match[2], "@" in match[2])
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Region:
     """A compiled region that runs in Python if it cannot be compiled."""
 
 
-def _checked(region: Region) -> Region:
+def _with_index_check(region: Region) -> Region:
     """A compiled region as a Python region; it refuses negative indices unless it is optional."""
     if region.optional:
         return replace(region, compiled=False)
@@ -126,30 +126,32 @@ class Graph:
                 f"graph {self.name}: depends={depends!r} must be a list of strings",
                 code="mate.graph",
             )
-        parsed = tuple(dict.fromkeys(parse_dependency(d) for d in depends))
+        dependencies = tuple(dict.fromkeys(parse_dependency(d) for d in depends))
 
         def add(body: Body) -> Body:
-            called = name or body.__name__
+            region_name = name or body.__name__
             if self._edges is not None:
                 raise GraphError(
-                    f"graph {self.name} is in use: region {called} comes too late",
+                    f"graph {self.name} is in use: region {region_name} comes too late",
                     code="mate.graph",
                 )
-            if any(r.name == called for r in self.regions):
+            if any(r.name == region_name for r in self.regions):
                 raise GraphError(
-                    f"graph {self.name} has two regions called {called}", code="mate.graph"
+                    f"graph {self.name} has two regions called {region_name}", code="mate.graph"
                 )
             is_async = inspect.iscoroutinefunction(body)
             if compiled and is_async and not optional:
                 raise GraphError(
-                    f"graph {self.name}: region {called} is async, and compiled code does not "
+                    f"graph {self.name}: region {region_name} is async, and compiled code does not "
                     "wait: leave out compiled=True, or write def",
                     code="mate.graph",
                 )
             number = len(self.regions)
             code = bool(compiled) and not is_async
-            region = Region(number, called, body, parsed, is_async, priority, code, optional)
-            self.regions.append(_checked(region) if code and _CHECK else region)
+            region = Region(
+                number, region_name, body, dependencies, is_async, priority, code, optional
+            )
+            self.regions.append(_with_index_check(region) if code and _CHECK else region)
             return body
 
         return add
@@ -186,14 +188,16 @@ class Graph:
             table[kind].append((edge.target, edge.source, edge.delay == 1))
         return table
 
-    def _edge(self, region: Region, wanted: Dependency, index: dict[str, int]) -> Edge:
-        if wanted.name not in index:
+    def _edge(self, region: Region, dependency: Dependency, index: dict[str, int]) -> Edge:
+        if dependency.name not in index:
             raise GraphError(
-                f"graph {self.name}: region {region.name} depends on {wanted}, but there is no "
-                f"region {wanted.name}; there are {', '.join(index)}",
+                f"graph {self.name}: region {region.name} depends on {dependency}, but there is no "
+                f"region {dependency.name}; there are {', '.join(index)}",
                 code="mate.graph",
             )
-        return Edge(region.index, index[wanted.name], int(wanted.previous), wanted.neighbors)
+        return Edge(
+            region.index, index[dependency.name], int(dependency.previous), dependency.neighbors
+        )
 
     def _refuse_cycle(self, edges: tuple[Edge, ...]) -> None:
         waits: dict[int, set[int]] = {r.index: set() for r in self.regions}

@@ -78,11 +78,11 @@ _ANY_THREAD = ("Is_initialized", "Is_finalized", "Query_thread", "Is_thread_main
 
 
 class Guard:
-    """Raises in the threads whose ids are in ``threads``; other calls hold ``alone``."""
+    """Raises in the threads whose ids are in ``threads``; other calls hold ``call_lock``."""
 
-    def __init__(self, alone: CallLock | None = None) -> None:
+    def __init__(self, call_lock: CallLock | None = None) -> None:
         self.threads: set[int] = set()
-        self._alone = alone
+        self._call_lock = call_lock
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -90,48 +90,52 @@ class Guard:
         from mpi4py import MPI
 
         blocking = {getattr(MPI, kind): names for kind, names in _BLOCKING.items()}
-        kinds = list(blocking) if self._alone is None else _classes(MPI)
-        saved = []
+        kinds = list(blocking) if self._call_lock is None else _classes(MPI)
+        originals = []
         for kind in kinds:
             entries, names = _dictionary(kind), blocking.get(kind, ())
             for name, entry in list(entries.items()):
                 if name in names:
-                    new = self._guarded(kind, name, entry)
-                elif name == "Abort" and self._alone is not None:
-                    new = _last(self._alone, entry)
+                    new = self._guard(kind, name, entry)
+                elif name == "Abort" and self._call_lock is not None:
+                    new = _last(self._call_lock, entry)
                 else:
-                    new = self._locked(entry)
+                    new = self._lock_entry(entry)
                 if new is not entry and (name in names or not name.startswith("__")):
-                    saved.append((entries, name, entry))
+                    originals.append((entries, name, entry))
                     entries[name] = new
-            _changed(kind)
+            _drop_lookups(kind)
         for name, entry in list(vars(MPI).items()):
-            if self._alone is not None and _is_function(entry) and name not in _ANY_THREAD:
-                saved.append((vars(MPI), name, entry))
-                vars(MPI)[name] = self._locked(entry)
+            if self._call_lock is not None and _is_function(entry) and name not in _ANY_THREAD:
+                originals.append((vars(MPI), name, entry))
+                vars(MPI)[name] = self._lock_entry(entry)
         try:
             yield
         finally:
-            for entries, name, entry in reversed(saved):
+            for entries, name, entry in reversed(originals):
                 entries[name] = entry
             for kind in kinds:
-                _changed(kind)
+                _drop_lookups(kind)
 
-    def _locked(self, entry: Any) -> Any:
+    def _lock_entry(self, entry: Any) -> Any:
         """The entry of a class or module with the lock around it, if there is a lock."""
-        alone = self._alone
-        if alone is None:
+        call_lock = self._call_lock
+        if call_lock is None:
             return entry
         if isinstance(entry, (classmethod, staticmethod)):
-            return type(entry)(_held(alone, entry.__func__))
+            return type(entry)(_with_lock(call_lock, entry.__func__))
         if isinstance(entry, types.ClassMethodDescriptorType):
             bound = entry.__get__
-            return classmethod(_held(alone, lambda kind, *a, **k: bound(None, kind)(*a, **k)))
+            return classmethod(
+                _with_lock(call_lock, lambda kind, *a, **k: bound(None, kind)(*a, **k))
+            )
         if isinstance(entry, (types.GetSetDescriptorType, property)):
-            return property(_held(alone, entry.__get__), _held(alone, entry.__set__))
-        return _held(alone, entry) if callable(entry) else entry
+            return property(
+                _with_lock(call_lock, entry.__get__), _with_lock(call_lock, entry.__set__)
+            )
+        return _with_lock(call_lock, entry) if callable(entry) else entry
 
-    def _guarded(self, kind: type, name: str, entry: Any) -> Any:
+    def _guard(self, kind: type, name: str, entry: Any) -> Any:
         threads, where = self.threads, f"{kind.__name__}.{name}"
         instead = _INSTEAD.get(name.lower(), "an awaited call of ctx")
 
@@ -143,11 +147,11 @@ class Guard:
                 )
 
         if isinstance(entry, (classmethod, staticmethod)):
-            return type(entry)(_checked(entry.__func__, refuse))
-        return _checked(entry, refuse)
+            return type(entry)(_with_check(entry.__func__, refuse))
+        return _with_check(entry, refuse)
 
 
-def _checked(function: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
+def _with_check(function: Callable[..., Any], refuse: Callable[[], None]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         refuse()
         return function(*args, **kwargs)
@@ -155,19 +159,19 @@ def _checked(function: Callable[..., Any], refuse: Callable[[], None]) -> Callab
     return call
 
 
-def _held(alone: CallLock, function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_lock(call_lock: CallLock, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with alone:
+        with call_lock:
             return function(*args, **kwargs)
 
     return call
 
 
-def _last(alone: CallLock, function: Callable[..., Any]) -> Callable[..., Any]:
+def _last(call_lock: CallLock, function: Callable[..., Any]) -> Callable[..., Any]:
     """A call that ends the job."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        alone.enter_last()
+        call_lock.enter_last()
         return function(*args, **kwargs)
 
     return call
@@ -197,10 +201,10 @@ def _is_function(entry: Any) -> bool:
 def _dictionary(kind: type) -> dict[str, Any]:
     """The dictionary behind the read-only view ``kind.__dict__``."""
     (entries,) = gc.get_referents(kind.__dict__)
-    found: dict[str, Any] = entries
-    return found
+    dictionary: dict[str, Any] = entries
+    return dictionary
 
 
-def _changed(kind: type) -> None:
+def _drop_lookups(kind: type) -> None:
     """Make the interpreter drop its cached look-ups of the type."""
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(kind))

@@ -94,9 +94,9 @@ def _agree(comm: Any, config: Config, arena: Arena | None) -> None:
     except ConfigError as error:
         problem = str(error)
     answers = comm.allgather((problem, config))
-    for found, other in answers:
-        if found:
-            raise ConfigError(found, code="mate.option")
+    for refusal, other in answers:
+        if refusal:
+            raise ConfigError(refusal, code="mate.option")
         if other != config:
             raise ConfigError(
                 f"the processes have different configurations: {config} and {other}",
@@ -147,8 +147,8 @@ class _Job:
         self._guard = Guard(transport.alone)
         masks, number = affinity.masks_on_node(comm)
         affinity.check_affinity(config.workers, masks[number], config.affinity, ConfigError)
-        crowded = affinity.is_crowded(config.workers, masks)
-        poller = Poller(transport, crowded)
+        is_crowded = affinity.is_crowded(config.workers, masks)
+        poller = Poller(transport, is_crowded)
         cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
         self._scheduler: RankScheduler | NativeScheduler
         self._workers: list[Worker] | list[NativeWorker]
@@ -158,7 +158,7 @@ class _Job:
             from runner.runtimes.mate.native.worker import NativeWorker
 
             native = self._scheduler = NativeScheduler(
-                self._tasks, config, log, crowded, transport.processes > len(masks), arena
+                self._tasks, config, log, is_crowded, transport.processes > len(masks), arena
             )
             self._workers = [NativeWorker(n, cpu, native) for n, cpu in enumerate(cpus)]
         else:
@@ -172,31 +172,31 @@ class _Job:
             len(self._tasks),
             lambda times: [self._scheduler.compute_s(task, times) for task in self._tasks],
         )
-        shared = MessageLayer(self._ranks, self._scheduler, transport, poller)
-        self._scheduler.connect(shared)
+        layer = MessageLayer(self._ranks, self._scheduler, transport, poller)
+        self._scheduler.connect(layer)
         if arena is not None:
             native.meet()
         calls, marks = CollectiveCalls(self._scheduler), Marks()
         for task in self._tasks:
-            context = Context(task, shared, calls, config, self._timers, marks)
+            context = Context(task, layer, calls, config, self._timers, marks)
             task.context = context
             task.coroutine = life(context, task, main, args)
         if comm is not None:
             self._scheduler.on_failure = self._abort
 
     def run(self) -> Report:
-        together = threading.Barrier(len(self._workers) + 1)
+        barrier = threading.Barrier(len(self._workers) + 1)
         threads = [
             threading.Thread(
                 target=worker.run,
-                args=(together, self._guard.threads),
+                args=(barrier, self._guard.threads),
                 daemon=True,
                 name=f"mate-worker-{worker.number}",
             )
             for worker in self._workers
         ]
-        with _switch_interval(), self._guarded():
-            begin = self._start(threads, together)
+        with _switch_interval(), self._guard_calls():
+            begin = self._start(threads, barrier)
             self._join(threads)
             wall = time.perf_counter() - begin
         self._close_coroutines()
@@ -217,10 +217,10 @@ class _Job:
             results=[t.result for t in self._tasks],
         )
 
-    def _guarded(self) -> contextlib.AbstractContextManager[None]:
+    def _guard_calls(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if self._comm is None else self._guard.installed()
 
-    def _start(self, threads: list[threading.Thread], together: threading.Barrier) -> float:
+    def _start(self, threads: list[threading.Thread], barrier: threading.Barrier) -> float:
         """Let the workers of all processes begin at the same time; returns that time on this clock.
 
         There are two barriers. At the first, all workers of this process are ready, so none of them
@@ -230,16 +230,16 @@ class _Job:
         try:
             for thread in threads:
                 thread.start()
-            together.wait()
+            barrier.wait()
             if self._comm is not None:
                 self._comm.Barrier()
             begin = time.perf_counter()
-            together.wait()
+            barrier.wait()
         except threading.BrokenBarrierError:
             return time.perf_counter()
         except BaseException as error:
             self._stop(error)
-            together.abort()
+            barrier.abort()
             self._close_coroutines()
             raise
         return begin

@@ -56,7 +56,7 @@ class LoggedPart(RankGraph):
         return node
 
     def end_body(self, node: RegionNode, wake: Callable[..., None]) -> None:
-        self.log.add("body", node, node.posted)
+        self.log.add("body", node, node.message_count)
         super().end_body(node, wake)
 
     def finish(self, node: RegionNode, wake: Callable[..., None]) -> None:
@@ -110,11 +110,11 @@ class EventLog:
 
     def check(self) -> list[str]:
         """Violations in this log, in words; empty if every graph was obeyed."""
-        found = []
+        violations = []
         for name, graph in self.graphs.items():
             events = [e for e in self.events if e.graph == name]
-            found += check_events(graph, events, self.neighbors())
-        return found
+            violations += check_events(graph, events, self.neighbors())
+        return violations
 
 
 @dataclass
@@ -133,43 +133,47 @@ def check_events(graph: Graph, events: list[Event], neighbors: list[list[int]]) 
     have finished. Executions of a region must follow each other. It must finish after its function
     has returned and after every message that it started is complete.
     """
-    done: dict[tuple[int, int], int] = defaultdict(int)
+    executions: dict[tuple[int, int], int] = defaultdict(int)
     open_: dict[tuple[int, int], _Execution] = {}
-    found: list[str] = []
+    violations: list[str] = []
     for position, event in enumerate(events):
         key = (event.rank, event.region)
         what = f"{graph.name}.{graph.regions[event.region].name}[{event.execution}]"
         where = f"{what} of local rank {event.rank}"
-        if event.execution != done[key]:
-            found.append(f"{where}: {event.kind} out of turn, finished {done[key]} executions")
+        if event.execution != executions[key]:
+            violations.append(
+                f"{where}: {event.kind} out of turn, finished {executions[key]} executions"
+            )
         if event.kind == "start":
             if key in open_:
-                found.append(f"{where} started while the execution before was not finished")
+                violations.append(f"{where} started while the execution before was not finished")
             open_[key] = _Execution(start=position)
-            found += [f"{where} started before {e}" for e in _unmet(graph, event, done, neighbors)]
+            violations += [
+                f"{where} started before {e}" for e in _unmet(graph, event, executions, neighbors)
+            ]
             continue
         if key not in open_:
-            found.append(f"{where}: {event.kind} without a start")
+            violations.append(f"{where}: {event.kind} without a start")
             continue
-        found += [f"{where} {problem}" for problem in _advance(open_[key], event, position)]
+        violations += [f"{where} {problem}" for problem in _advance(open_[key], event, position)]
         if event.kind == "finish":
-            done[key] += 1
+            executions[key] += 1
             del open_[key]
-    return found
+    return violations
 
 
 def _unmet(
-    graph: Graph, event: Event, done: dict[tuple[int, int], int], neighbors: list[list[int]]
+    graph: Graph, event: Event, executions: dict[tuple[int, int], int], neighbors: list[list[int]]
 ) -> list[str]:
     unmet = []
     for edge in graph.edges():
         if edge.target != event.region:
             continue
-        needed = event.execution + 1 - edge.delay
+        least = event.execution + 1 - edge.delay
         for rank in neighbors[event.rank] if edge.neighbors else [event.rank]:
-            if done[rank, edge.source] < needed:
+            if executions[rank, edge.source] < least:
                 name = graph.regions[edge.source].name
-                unmet.append(f"{name}[{needed - 1}] of local rank {rank} had finished")
+                unmet.append(f"{name}[{least - 1}] of local rank {rank} had finished")
     return unmet
 
 

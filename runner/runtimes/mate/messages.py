@@ -50,15 +50,15 @@ class MessageLayer:
 class Messages:
     """Point-to-point messages; ``dest`` and ``source`` are global ranks."""
 
-    def __init__(self, task: Task, shared: MessageLayer) -> None:
+    def __init__(self, task: Task, layer: MessageLayer) -> None:
         self._task = task
-        self._shared = shared
-        self._scheduler = shared.scheduler
-        self._sleepers = shared.scheduler.sleepers
-        self._transport = shared.transport
-        self._incoming = shared.transport.incoming
-        self._with_status = shared.transport.with_status
-        self._mailbox = shared.mailbox
+        self._layer = layer
+        self._scheduler = layer.scheduler
+        self._sleepers = layer.scheduler.sleepers
+        self._transport = layer.transport
+        self._incoming = layer.transport.incoming
+        self._with_status = layer.transport.with_status
+        self._mailbox = layer.mailbox
         self._send_routes: dict[tuple[int, int], Route] = {}
         self._receive_routes: dict[tuple[int, int], Route] = {}
 
@@ -90,9 +90,9 @@ class Messages:
         request = Request(task, owner, route, data, status)
         # Counted first: the message may be complete before this call returns.
         if owner is None:
-            task.posted += 1
+            task.message_count += 1
         else:
-            owner.posted += 1
+            owner.message_count += 1
         begin = perf_counter()
         if route.post is None:
             self._mailbox.start(request)
@@ -106,7 +106,7 @@ class Messages:
 
     def _route(self, peer: int, tag: int, incoming: bool) -> Route:
         """Check a partner and a tag once, and store the route of their messages."""
-        ranks, task = self._shared.ranks, self._task
+        ranks, task = self._layer.ranks, self._task
         verb = "receive from" if incoming else "send to"
         if not isinstance(peer, (int, np.integer)) or not 0 <= peer < ranks.size:
             raise MateError(
@@ -116,10 +116,10 @@ class Messages:
             )
         process, local = ranks.locations[peer]
         pair = (local, task.local) if incoming else (task.local, local)
-        wire = self._shared.codec.encode(int(tag), *pair)
+        wire = self._layer.codec.encode(int(tag), *pair)
         transport = self._transport
-        here = process == transport.process and transport.direct
-        post = None if here else transport.post(incoming)
+        is_local = process == transport.process and transport.direct
+        post = None if is_local else transport.post(incoming)
         routes = self._receive_routes if incoming else self._send_routes
         if len(routes) >= _MANY_ROUTES:
             routes.clear()
@@ -154,7 +154,7 @@ class Messages:
         Complete messages are removed from the end of ``left``. Parking a rank and resuming it costs
         as much as several polls.
         """
-        poller, clock = self._shared.poller, self._task.clock
+        poller, clock = self._layer.poller, self._task.clock
         kind = MPI
         for _ in range(_LOOKS):
             while left and left[-1].done:
@@ -257,12 +257,12 @@ class Mailbox:
             self._transfer(request, other)
         self._transport.delivered(other, request)
 
-    def _transfer(self, sent: Request, received: Request) -> None:
-        source, target = sent.buffer, received.buffer
+    def _transfer(self, send: Request, receive: Request) -> None:
+        source, target = send.buffer, receive.buffer
         size = size_of(source)
         if size > size_of(target):
             raise MateError(
-                f"rank {sent.task.rank}: {sent.describe()} of {size} bytes, but it receives into "
+                f"rank {send.task.rank}: {send.describe()} of {size} bytes, but it receives into "
                 f"{size_of(target)} bytes: message truncated",
                 code="mate.message",
             )
@@ -270,5 +270,5 @@ class Mailbox:
             as_bytes(target)[:size] = as_bytes(source)
         else:
             self._transport.copy(source, target)
-        if received.status is not None:
-            self._transport.set_status(received, size)
+        if receive.status is not None:
+            self._transport.set_status(receive, size)

@@ -35,16 +35,16 @@ def is_first(comm: Any, text: str) -> bool:
 
 
 def _is_first(comm: Any, anyone: int, own: bytes) -> bool:
-    told = [comm.Isend(own, higher, TAG) for higher in range(comm.rank + 1, comm.size)]
+    sends = [comm.Isend(own, higher, TAG) for higher in range(comm.rank + 1, comm.size)]
     end = time.monotonic() + PATIENCE_S
-    found = bytearray(len(own))
-    while comm.rank and found != own and time.monotonic() < end:
-        request = comm.Irecv(found, anyone, TAG)
+    first = bytearray(len(own))
+    while comm.rank and first != own and time.monotonic() < end:
+        request = comm.Irecv(first, anyone, TAG)
         while not request.Test():
             if time.monotonic() >= end:
                 request.Cancel()
                 break
             time.sleep(_LOOK_S)
-    for request in told:
+    for request in sends:
         request.Test()
-    return found != own
+    return first != own

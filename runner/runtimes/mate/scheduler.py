@@ -43,24 +43,24 @@ if TYPE_CHECKING:
 class Sleeper:
     """The place where one worker sleeps; only one other worker may call it at a time."""
 
-    __slots__ = ("bell", "called")
+    __slots__ = ("bell", "has_call")
 
     def __init__(self) -> None:
         self.bell = threading.Lock()
         self.bell.acquire()
-        self.called = False
+        self.has_call = False
 
 
 class Sleepers:
     """The idle workers of a process."""
 
-    __slots__ = ("_lock", "_timed", "_untimed", "asleep", "idle")
+    __slots__ = ("_lock", "_others", "_pollers", "asleep", "idle")
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
-        self._timed: list[Sleeper] = []
+        self._pollers: list[Sleeper] = []
         """Workers that wake by themselves to poll messages."""
-        self._untimed: list[Sleeper] = []
+        self._others: list[Sleeper] = []
         self.idle = 0
         """Workers without a rank, awake or asleep."""
         self.asleep = 0
@@ -74,7 +74,7 @@ class Sleepers:
     @property
     def looking(self) -> bool:
         """Whether an idle worker polls messages, now or when its time is over."""
-        return self.idle > len(self._untimed)
+        return self.idle > len(self._others)
 
     def sleep(self, sleeper: Sleeper, seconds: Callable[[], float | None]) -> None:
         """Sleep until called or until the time is over; None: until called.
@@ -83,45 +83,45 @@ class Sleepers:
         appends the message first and then looks for sleepers; so one of the two sees the other.
         """
         self.asleep += 1
-        self._untimed.append(sleeper)
+        self._others.append(sleeper)
         time = seconds()
         if time is not None:
-            self._untimed.remove(sleeper)
-            self._timed.append(sleeper)
+            self._others.remove(sleeper)
+            self._pollers.append(sleeper)
         self._lock.release()
         try:
             sleeper.bell.acquire(True, -1 if time is None else time)
         finally:
             self._lock.acquire()
-            if sleeper.called:
-                sleeper.called = False
+            if sleeper.has_call:
+                sleeper.has_call = False
                 # Called after its time was over: the bell has rung, but the worker has not heard
                 # it.
                 sleeper.bell.acquire(False)
             else:
                 self.asleep -= 1
-                (self._untimed if time is None else self._timed).remove(sleeper)
+                (self._others if time is None else self._pollers).remove(sleeper)
 
     def call_for_ranks(self, ready: int) -> None:
         """Call one worker for each ready rank that no awake idle worker will take."""
         for _ in range(min(ready - self.awake, self.asleep)):
             # A worker that polls messages continues with that as long as there are others.
-            self._call(self._untimed or self._timed)
+            self._call(self._others or self._pollers)
 
     def call_for_messages(self) -> None:
         """Call one worker to poll messages now."""
         if self.asleep:
-            self._call(self._timed or self._untimed)
+            self._call(self._pollers or self._others)
 
     def call_all(self) -> None:
         """Call all workers: there will be no more work."""
         while self.asleep:
-            self._call(self._untimed or self._timed)
+            self._call(self._others or self._pollers)
 
     def _call(self, places: list[Sleeper]) -> None:
         sleeper = places.pop()
         self.asleep -= 1
-        sleeper.called = True
+        sleeper.has_call = True
         sleeper.bell.release()
 
 
@@ -145,7 +145,7 @@ class RankScheduler:
         """Ends the whole job at once; called with the lock held."""
         self._graphs: dict[Graph, list[RankGraph]] = {}
 
-    def connect(self, shared: MessageLayer) -> None:
+    def connect(self, layer: MessageLayer) -> None:
         """Nothing to do: Python code alone sends and receives."""
 
     def settle(self) -> None:
@@ -153,8 +153,8 @@ class RankScheduler:
 
     def compute_s(self, task: Task, workers: Sequence[WorkerTimes]) -> float:
         """Seconds in the rank's bodies when the workers' times were these, just now."""
-        counted, begin = task.compute_s
-        return counted if begin is None else counted + workers[task.worker].compute_s - begin
+        total, begin = task.compute_s
+        return total if begin is None else total + workers[task.worker].compute_s - begin
 
     def set_home(self, task: Task, worker: int) -> None:
         """Nothing to do: all ranks wait in one queue."""
@@ -182,7 +182,7 @@ class RankScheduler:
             else:
                 self.ready.append(task)
         elif task.state == RUNNING:
-            task.woken = True
+            task.has_wakeup = True
 
     def call_workers(self) -> None:
         """Call a sleeping worker for each ready rank that no idle worker is about to take.
@@ -209,16 +209,16 @@ class RankScheduler:
         """Whether no worker has any more work."""
         return not self.live or self.failure is not None
 
-    def end_turn(self, task: Task, ended: bool) -> None:
+    def end_turn(self, task: Task, is_over: bool) -> None:
         """Handle a rank that has given its worker back."""
         self.running -= 1
-        if ended:
+        if is_over:
             task.state = ENDED
             self.live -= 1
             if not self.live:
                 self.sleepers.call_all()
-        elif task.woken:
-            task.woken = False
+        elif task.has_wakeup:
+            task.has_wakeup = False
             task.state = QUEUED
             self.ready.append(task)
         else:
@@ -235,8 +235,8 @@ class RankScheduler:
             owner = request.owner
             if owner is None:
                 task = request.task
-                task.finished += 1
-                if task.draining and task.finished == task.posted:
+                task.completion_count += 1
+                if task.draining and task.completion_count == task.message_count:
                     wake(task)
             else:
                 owner.part.request_done(owner, wake)
@@ -253,9 +253,9 @@ class RankScheduler:
         """Fail if nothing in this process can ever continue; nothing may be under way in MPI."""
         if self.running or self.ready or not self.live or self.failure:
             return
-        stuck = [t for t in self.tasks if t.state == PARKED]
+        waiting = [t for t in self.tasks if t.state == PARKED]
         lines = [
-            f"  rank {t.rank}: {t.blocker.describe() if t.blocker else 'waits'}" for t in stuck
+            f"  rank {t.rank}: {t.blocker.describe() if t.blocker else 'waits'}" for t in waiting
         ]
         self.fail(
             None,
@@ -361,7 +361,7 @@ class RankScheduler:
                 yield
         with self.lock:
             task.draining = True
-        while task.posted != task.finished:
+        while task.message_count != task.completion_count:
             yield
 
 

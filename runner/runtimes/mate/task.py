@@ -106,22 +106,22 @@ class Task:
     __slots__ = (
         "blocker",
         "clock",
+        "completion_count",
         "compute_s",
         "context",
         "coroutine",
         "draining",
-        "finished",
+        "has_wakeup",
         "kind",
         "local",
+        "message_count",
         "neighbors",
         "owner",
         "parts",
-        "posted",
         "rank",
         "result",
         "sequence",
         "state",
-        "woken",
         "worker",
         "workers",
     )
@@ -133,7 +133,7 @@ class Task:
         self.context: Any = None
         """The context that the rank's function gets."""
         self.state = QUEUED
-        self.woken = False
+        self.has_wakeup = False
         """Something happened while it ran; check again before it is parked."""
         self.kind = 0
         """The kind that its time counts as when it is resumed (see timers)."""
@@ -148,9 +148,9 @@ class Task:
         """
         self.owner: RegionNode | None = None
         """The region that runs now."""
-        self.posted = 0
+        self.message_count = 0
         """Number of messages started outside regions, and how many of them are complete."""
-        self.finished = 0
+        self.completion_count = 0
         self.draining = False
         """The rank has ended, except for these messages."""
         self.neighbors: list[int] = []
@@ -167,16 +167,16 @@ class RegionNode:
     __slots__ = (
         "bit",
         "body",
-        "body_ended",
         "busy",
+        "completion_count",
         "done",
-        "finished",
         "index",
         "inputs",
         "is_async",
+        "is_body_over",
+        "message_count",
         "outputs",
         "part",
-        "posted",
         "remaining",
         "unmet",
         "urgent",
@@ -199,10 +199,10 @@ class RegionNode:
         """Number of executions that this entry of the graph has not ended yet."""
         self.busy = False
         """Whether it runs or its messages are under way."""
-        self.body_ended = False
-        self.posted = 0
+        self.is_body_over = False
+        self.message_count = 0
         """Messages that the running execution started; the rank counts them without the lock."""
-        self.finished = 0
+        self.completion_count = 0
         """Number of these that are complete; two counters, so that each has a single writer."""
         self.outputs: list[tuple[RegionNode, int]] = []
         self.inputs: list[tuple[RegionNode, int]] = []
@@ -217,7 +217,7 @@ class RankGraph:
         "graph",
         "lazy",
         "nodes",
-        "ordered",
+        "nodes_by_order",
         "random",
         "ready",
         "task",
@@ -230,7 +230,7 @@ class RankGraph:
         self.random = random
         order = graph.order()
         self.nodes = [RegionNode(self, r.index, order.index(r.index)) for r in graph.regions]
-        self.ordered = [self.nodes[index] for index in order]
+        self.nodes_by_order = [self.nodes[index] for index in order]
         self.ready = 0
         """Bit mask of the regions that may run now."""
         self.active = 0
@@ -257,10 +257,10 @@ class RankGraph:
             return None
         bit = ready & -ready if self.random is None else _any_bit(ready, self.random)
         self.ready = ready ^ bit
-        node = self.ordered[bit.bit_length() - 1]
+        node = self.nodes_by_order[bit.bit_length() - 1]
         node.busy = True
-        node.body_ended = False
-        node.posted = node.finished = 0
+        node.is_body_over = False
+        node.message_count = node.completion_count = 0
         self.busy += 1
         return node
 
@@ -273,14 +273,14 @@ class RankGraph:
         node.remaining -= 1
         if not node.remaining:
             self.active -= 1
-        node.body_ended = True
-        if node.posted == node.finished:
+        node.is_body_over = True
+        if node.message_count == node.completion_count:
             self.finish(node, wake)
 
     def request_done(self, node: RegionNode, wake: Callable[..., None]) -> None:
         """Count one of the region's messages as complete."""
-        node.finished += 1
-        if node.body_ended and node.posted == node.finished:
+        node.completion_count += 1
+        if node.is_body_over and node.message_count == node.completion_count:
             self.finish(node, wake)
 
     def finish(self, node: RegionNode, wake: Callable[..., None]) -> None:
@@ -310,13 +310,13 @@ class RankGraph:
 
     def describe(self) -> str:
         """What the regions of a stuck rank wait for."""
-        stuck = [self._why(n) for n in self.nodes if n.remaining and not n.busy]
-        stuck += [
+        waits = [self._why(n) for n in self.nodes if n.remaining and not n.busy]
+        waits += [
             f"{self.graph.regions[n.index].name} waits for its messages"
             for n in self.nodes
             if n.busy
         ]
-        return f"graph {self.graph.name}: " + "; ".join(stuck)
+        return f"graph {self.graph.name}: " + "; ".join(waits)
 
     def _why(self, node: RegionNode) -> str:
         missing = [

@@ -150,7 +150,7 @@ class World:
         await context().allgatherv(_array(sendbuf), array, counts)
 
     def Abort(self, errorcode: int = 1) -> None:
-        raise _ended(f"rank {context().rank} called Abort({errorcode})", errorcode)
+        raise _exit_error(f"rank {context().rank} called Abort({errorcode})", errorcode)
 
 
 COMM_WORLD = World()
@@ -208,16 +208,16 @@ def graph(
     A function takes the variables of the function that runs the graph, and is compiled if possible.
     The bodies of the others are passed to :func:`run_graph` in the same order.
     """
-    made = Graph(name)
+    result = Graph(name)
     place = 0
     for region, depends, body in regions:
         if callable(body):
-            made.region(name=region, depends=depends, compiled=IF_POSSIBLE)(body)
+            result.region(name=region, depends=depends, compiled=IF_POSSIBLE)(body)
             continue
-        made.region(name=region, depends=depends)(_waiting(place) if body else _plain(place))
+        result.region(name=region, depends=depends)(_waiting(place) if body else _plain(place))
         place += 1
-    _graphs.append(made)
-    return made
+    _graphs.append(result)
+    return result
 
 
 def _plain(place: int) -> Callable[[Names, int], None]:
@@ -255,15 +255,15 @@ def start(main: Callable[[], Any]) -> None:
     """
     config, wrong = Config(), None
     try:
-        config = _configured()
+        config = _command_config()
     except MateError as problem:
         wrong = problem
     try:
         comm = world(config)
-        for found in comm.allgather(wrong):
-            if found is not None:
-                raise found
-        with _nothing_forgotten(comm):
+        for refusal in comm.allgather(wrong):
+            if refusal is not None:
+                raise refusal
+        with _refuse_forgotten_waits(comm):
             report = run(_life, config, main, comm=comm)
         if os.environ.get("MATE_REGIONS") == "1" and report.process == 0:
             _tell_regions()
@@ -271,7 +271,7 @@ def start(main: Callable[[], Any]) -> None:
         end_with(Path(sys.argv[0]).name, problem)
 
 
-def _configured() -> Config:
+def _command_config() -> Config:
     """The configuration; the program's own arguments stay. Raises :class:`ConfigError`."""
 
     class Parser(argparse.ArgumentParser):
@@ -280,32 +280,34 @@ def _configured() -> Config:
 
     parser = Parser(add_help=False, allow_abbrev=False)
     add_arguments(parser)
-    known, rest = parser.parse_known_args()
+    options, rest = parser.parse_known_args()
     sys.argv[1:] = rest
-    return from_arguments(known)
+    return from_arguments(options)
 
 
 def _tell_regions() -> None:
     """Say on standard error how each region of each graph has run in this process."""
-    for made in _graphs:
-        for region in made.regions:
-            ways = ["compiled"] * (region.name in made.machine_code)
-            if region.name in made.fallbacks or not ways:
+    for graph in _graphs:
+        for region in graph.regions:
+            ways = ["compiled"] * (region.name in graph.machine_code)
+            if region.name in graph.fallbacks or not ways:
                 ways.append("Python")
-            told = f"mate: graph {made.name}: region {region.name}: {' and '.join(ways)}\n"
-            sys.stderr.write(told)
+            text = f"mate: graph {graph.name}: region {region.name}: {' and '.join(ways)}\n"
+            sys.stderr.write(text)
 
 
 async def _life(ctx: Any, main: Callable[[], Any]) -> None:
     """Run one rank; a program that calls ``sys.exit(0)`` has ended without an error."""
     try:
         await main()
-    except SystemExit as wanted:
-        if wanted.code not in (None, 0):
-            raise _ended(f"rank {ctx.rank} ended with {wanted.code}", wanted.code) from None
+    except SystemExit as exit_request:
+        if exit_request.code not in (None, 0):
+            raise _exit_error(
+                f"rank {ctx.rank} ended with {exit_request.code}", exit_request.code
+            ) from None
 
 
-def _ended(text: str, code: object) -> MateError:
+def _exit_error(text: str, code: object) -> MateError:
     """The exception with which the program asked to end the job."""
     problem = MateError(text, code="mate.message")
     problem.exit_code = code if isinstance(code, int) else 1
@@ -313,14 +315,14 @@ def _ended(text: str, code: object) -> MateError:
 
 
 @contextlib.contextmanager
-def _nothing_forgotten(comm: Any) -> Iterator[None]:
+def _refuse_forgotten_waits(comm: Any) -> Iterator[None]:
     """End the job if an operation was not awaited, because it would silently not happen.
 
     This occurs if a communicator is passed to a function of another file that was not translated.
     """
     show = warnings.showwarning
 
-    def shown(
+    def show_warning(
         message: Warning | str,
         category: type[Warning],
         filename: str,
@@ -340,5 +342,5 @@ def _nothing_forgotten(comm: Any) -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.filterwarnings("always", "coroutine .* was never awaited", RuntimeWarning)
-        warnings.showwarning = shown
+        warnings.showwarning = show_warning
         yield

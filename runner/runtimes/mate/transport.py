@@ -164,15 +164,15 @@ Polling so takes a bounded share of the time, however many requests there are.
 class Poller:
     """Lets one worker at a time poll for complete messages."""
 
-    def __init__(self, transport: Transport, crowded: bool) -> None:
+    def __init__(self, transport: Transport, is_crowded: bool) -> None:
         self._transport = transport
-        self._crowded = crowded
+        self._is_crowded = is_crowded
         self._lock = threading.Lock()
         self._next = 0.0
 
     def pause(self) -> None:
         """Pause between two polls: others use the core if there are more workers than cores."""
-        if self._crowded:
+        if self._is_crowded:
             os.sched_yield()
 
     def poll_if_due(self) -> float:

@@ -24,7 +24,7 @@ Call = Callable[..., Any]
 class MpiTransport(Transport):
     """All processes of a communicator; it is duplicated, so that no foreign message can match."""
 
-    def __init__(self, comm: Any, serialized: bool, direct: bool) -> None:
+    def __init__(self, comm: Any, is_serialized: bool, direct: bool) -> None:
         super().__init__()
         from mpi4py import MPI
 
@@ -36,7 +36,7 @@ class MpiTransport(Transport):
         tag_ub: Any = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.tag_ub = int(tag_ub)
         self.direct = direct
-        self._call_lock = self.alone = CallLock() if serialized else None
+        self._call_lock = self.alone = CallLock() if is_serialized else None
         # Bound here, before the guard replaces blocking calls.
         self._isend = self._call(self.comm.Isend)
         self._irecv = self._call(self.comm.Irecv)
@@ -51,11 +51,11 @@ class MpiTransport(Transport):
         if lock is None:
             return function
 
-        def alone(*args: Any) -> Any:
+        def call(*args: Any) -> Any:
             with lock:
                 return function(*args)
 
-        return alone
+        return call
 
     def share_lock(self, take: Callable[[], None], give: Callable[[], None]) -> None:
         if self._call_lock is not None:
@@ -74,10 +74,10 @@ class MpiTransport(Transport):
 
     def collective(self, request: Request, name: str, source: Any, target: Any, *args: Any) -> None:
         request.buffer = (source, target)
-        given = {"Ibarrier": (), "Ibcast": (source,)}.get(name, (source, target))
+        arguments = {"Ibarrier": (), "Ibcast": (source,)}.get(name, (source, target))
         # These calls and those that read a status, a type or an operation are not bound here: the
         # guard takes the lock in them.
-        raw = getattr(self.comm, name)(*given, *args)
+        raw = getattr(self.comm, name)(*arguments, *args)
         self.incoming.append((raw, request))
         if self.scheduler.sleepers.asleep:
             self.wake_poller()
@@ -134,18 +134,18 @@ class MpiTransport(Transport):
         try:
             return self._testsome(raw) or []
         except self._mpi.Exception as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
-    def _explained(self, error: Exception) -> MateError:
+    def _explain(self, error: Exception) -> MateError:
         """The error with an explanation.
 
         MPI does not say which request failed; most often a receive buffer is too short.
         """
         receipts = [r for r in self._requests if r.route and r.route.incoming][:4]
-        named = "; ".join(f"rank {r.task.rank}: {r.describe()}" for r in receipts)
+        receives = "; ".join(f"rank {r.task.rank}: {r.describe()}" for r in receipts)
         return MateError(
             f"MPI could not complete a message ({error}): a receive buffer smaller than its "
-            f"message does that; receives under way: {named or 'none'}",
+            f"message does that; receives under way: {receives or 'none'}",
             code="mate.message",
         )
 
@@ -179,7 +179,7 @@ class MpiTransport(Transport):
         try:
             return bool(raw.Test(request.status))
         except self._mpi.Exception as error:
-            raise self._explained(error) from error
+            raise self._explain(error) from error
 
     def _address_status(self, request: Request) -> None:
         """Put the rank and tag in place of MPI's process and wire tag."""

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from runner.runtimes.core.words import FIRST_PAUSE_S, GROWTH, LATE, LONGEST, LOOKS
 from runner.runtimes.mate.config import Config
-from runner.runtimes.mate.context import advance, here
+from runner.runtimes.mate.context import advance, thread_rank
 from runner.runtimes.mate.errors import MateError
 from runner.runtimes.mate.log import Lapse
 from runner.runtimes.mate.scheduler import RankScheduler, Sleeper
@@ -46,17 +46,17 @@ class Worker:
         self._resting = False
         """Whether the worker counts as idle."""
 
-    def run(self, together: threading.Barrier, idents: set[int]) -> None:
+    def run(self, barrier: threading.Barrier, idents: set[int]) -> None:
         """Pin the thread, wait for the others (twice), then run ranks until all have ended.
 
-        A worker that fails before the ranks run breaks ``together``, so that no other one waits
+        A worker that fails before the ranks run breaks ``barrier``, so that no other one waits
         there.
         """
         try:
             affinity.pin(self._cpu, MateError)
             idents.add(threading.get_ident())
-            together.wait()
-            together.wait()
+            barrier.wait()
+            barrier.wait()
             self.clock.begin()
             self._work()
         except threading.BrokenBarrierError:
@@ -65,7 +65,7 @@ class Worker:
         except BaseException as error:
             # Not a rank's fault: MPI refused a request, or the runtime has an error.
             self._fail(None, error)
-            together.abort()
+            barrier.abort()
             return
         self.clock.end()
 
@@ -82,13 +82,13 @@ class Worker:
                     task = self._idle()
                     if task is None:
                         return
-            ended = self._turn(task) if self._log is None else self._logged_turn(task)
+            is_over = self._turn(task) if self._log is None else self._logged_turn(task)
             with scheduler.lock:
-                scheduler.end_turn(task, ended)
+                scheduler.end_turn(task, is_over)
                 task = None if scheduler.failure is not None else self._take()
             if self._transport.pending:
-                spent = self._poller.poll() if task is None else self._poller.poll_if_due()
-                self.clock.add(MPI, spent)
+                seconds = self._poller.poll() if task is None else self._poller.poll_if_due()
+                self.clock.add(MPI, seconds)
                 if task is not None and scheduler.ready and scheduler.sleepers.asleep:
                     with scheduler.lock:
                         scheduler.call_workers()
@@ -96,19 +96,19 @@ class Worker:
     def _take(self) -> Task | None:
         """A ready rank; None if there is none, then the worker counts as idle. Needs the lock."""
         scheduler = self._scheduler
-        sleepers, rested = scheduler.sleepers, self._resting
+        sleepers, was_resting = scheduler.sleepers, self._resting
         task = scheduler.take()
         if task is None:
-            if not rested:
+            if not was_resting:
                 sleepers.idle += 1
                 self._resting = True
             return None
-        if rested:
+        if was_resting:
             sleepers.idle -= 1
             self._resting = False
         if sleepers.asleep:
             scheduler.call_workers()
-            if rested and not sleepers.looking and self._transport.pending:
+            if was_resting and not sleepers.looking and self._transport.pending:
                 # This worker may be away for long: another one polls messages now.
                 sleepers.call_for_messages()
         return task
@@ -116,33 +116,33 @@ class Worker:
     def _logged_turn(self, task: Task) -> bool:
         assert self._log is not None
         begin = perf_counter()
-        ended = self._turn(task)
+        is_over = self._turn(task)
         self._log.lapses.append(Lapse(self.number, task.rank, begin, perf_counter()))
-        return ended
+        return is_over
 
     def _turn(self, task: Task) -> bool:
         """Run a rank until it waits (False) or ends (True)."""
         clock, coroutine = self.clock, task.coroutine
         assert coroutine is not None
-        here.task = task
+        thread_rank.task = task
         task.clock = clock
         task.worker = self.number
         task.workers.add(self.number)
         total, before = task.compute_s[0], clock.seconds[COMPUTE]
         task.compute_s = total, before
         clock.switch(task.kind)
-        ended = False
+        is_over = False
         try:
             advance(coroutine)
         except StopIteration as stop:
             task.result = stop.value
-            ended = True
+            is_over = True
         except BaseException as error:
             self._fail(task, error)
-            ended = True
+            is_over = True
         clock.switch(SCHEDULING)
         task.compute_s = total + clock.seconds[COMPUTE] - before, None
-        return ended
+        return is_over
 
     def _fail(self, task: Task | None, error: BaseException) -> None:
         with self._scheduler.lock:

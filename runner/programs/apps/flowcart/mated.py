@@ -14,7 +14,7 @@ from runner.programs.apps.flowcart.domain import Domain, as_it_is
 from runner.programs.apps.flowcart.mesh import Mesh
 from runner.programs.apps.flowcart.part import BODIES, Part
 from runner.runtimes import mate
-from runner.runtimes.mate.balance import balanced
+from runner.runtimes.mate.balance import balance_ranks
 
 BALANCES = ("none", "consecutive", "shuffle")
 SAMPLE_CYCLES = 3
@@ -65,7 +65,7 @@ class OnMate:
         nodes = [hosts.index(host) for host in hosts]
         # Times differ a little from process to process, but all must use the same map.
         costs = self._comm.bcast(costs)
-        self.map = balanced(costs, nodes, self._config.workers, balance == "shuffle")
+        self.map = balance_ranks(costs, nodes, self._config.workers, balance == "shuffle")
 
     def _use(self, ranks: tuple[tuple[int, ...], ...]) -> None:
         if self._config.steal == "node" and self._comm.size > 1:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 class NativeMessages:
     """The messages of Python code that have no partner yet."""
 
-    def __init__(self, core: Core, lock: threading.Lock, here: Any, shared: MessageLayer) -> None:
+    def __init__(self, core: Core, lock: threading.Lock, thread: Any, layer: MessageLayer) -> None:
         self._core = core
         self._lock = lock
-        self._here = here
+        self._thread = thread
         """The thread's worker."""
-        self._transport = shared.transport
-        self._mailbox = shared.mailbox
-        self._locations = shared.ranks.locations
+        self._transport = layer.transport
+        self._mailbox = layer.mailbox
+        self._locations = layer.ranks.locations
         self._letters: dict[int, Request] = {}
         """Requests within the process that have no partner yet, by number."""
         self._letter = 0
@@ -67,18 +67,18 @@ class NativeMessages:
         """Start a message whose partner may be a compiled region's."""
         with self._lock:
             partner = self._leave(request)
-            done = [request]
+            requests = [request]
             if partner & 1:
-                done.append(self._letters.pop(partner >> 1))
+                requests.append(self._letters.pop(partner >> 1))
         if not partner:
             return
         if not partner & 1:
-            self._core.complete(self._here.worker, partner, 1)
-        sent = self._core.memory.get(self._core.ranks[request.task.local] + RANK.sent)
-        for one in done:
+            self._core.complete(self._thread.worker, partner, 1)
+        size = self._core.memory.get(self._core.ranks[request.task.local] + RANK.sent)
+        for one in requests:
             if one.status is not None:
-                self._transport.set_status(one, sent)
-        self._transport.delivered(*done)
+                self._transport.set_status(one, size)
+        self._transport.delivered(*requests)
 
     def delivered(self, size: int, number: int) -> None:
         """A compiled region was the partner of a message that Python code started."""

@@ -17,7 +17,16 @@ if TYPE_CHECKING:
 class NativeNode:
     """One region of one rank, as far as Python code needs it."""
 
-    __slots__ = ("address", "body", "finished", "index", "is_async", "part", "posted", "runs")
+    __slots__ = (
+        "address",
+        "body",
+        "completion_count",
+        "index",
+        "is_async",
+        "message_count",
+        "part",
+        "runs",
+    )
 
     def __init__(self, part: NativePart, index: int, address: int) -> None:
         region = part.graph.regions[index]
@@ -26,9 +35,9 @@ class NativeNode:
         self.address = address
         self.body = region.body
         self.is_async = region.is_async
-        self.posted = 0
+        self.message_count = 0
         """Messages that Python code has started in the running execution."""
-        self.finished = 0
+        self.completion_count = 0
         """Number of these that are complete before its function has returned."""
         self.runs = False
         """Whether its function may run; then completions are counted here, without compiled code.
@@ -38,7 +47,7 @@ class NativeNode:
 
     def begin(self) -> None:
         """Its function is called."""
-        self.posted = self.finished = 0
+        self.message_count = self.completion_count = 0
         self.runs = True
 
     def end(self, lock: threading.Lock) -> int:
@@ -47,11 +56,11 @@ class NativeNode:
 
         From now on compiled code counts the completions.
         """
-        if not self.posted:
+        if not self.message_count:
             return RAN_TO_END
         with lock:
             self.runs = False
-            return RAN_TO_END + (self.posted + (self.finished << 32)) * 4
+            return RAN_TO_END + (self.message_count + (self.completion_count << 32)) * 4
 
 
 class NativePart:
@@ -100,11 +109,11 @@ class NativePart:
         return f"graph {self.graph.name}: " + "; ".join(waits + under_way)
 
     def _why(self, node: NativeNode, name: str) -> str:
-        done = self.done(node)
+        execution = self.done(node)
         missing = [
             f"{self.graph.regions[source.index].name} of local rank {source.part.task.local} "
-            f"(finished {source.part.done(source)} times, needed {done + lead})"
+            f"(finished {source.part.done(source)} times, needed {execution + lead})"
             for target, source, lead in self.links
-            if target is node and source.part.done(source) < done + lead
+            if target is node and source.part.done(source) < execution + lead
         ]
-        return f"{name} (execution {done}) waits for {', '.join(missing)}"
+        return f"{name} (execution {execution}) waits for {', '.join(missing)}"

@@ -37,7 +37,7 @@ from runner.runtimes.core.words import (
     YIELDED,
 )
 from runner.runtimes.mate.config import Config
-from runner.runtimes.mate.context import advance, here
+from runner.runtimes.mate.context import advance, thread_rank
 from runner.runtimes.mate.graph import Graph
 from runner.runtimes.mate.log import Event, EventLog, Lapse
 from runner.runtimes.mate.native.failure import deadlock, native_failure
@@ -65,7 +65,7 @@ class NativeScheduler:
         tasks: list[Task],
         config: Config,
         log: EventLog | None,
-        crowded: bool,
+        is_crowded: bool,
         remote: bool,
         arena: Arena | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class NativeScheduler:
             Options(
                 spin_s=1e9 if polls_only else config.idle_spin_us * 1e-6,
                 sleep_s=config.idle_sleep_us * 1e-6,
-                crowded=crowded,
+                crowded=is_crowded,
                 remote=remote,
                 stealing=config.queue != "fixed",
                 seed=config.schedule_seed,
@@ -103,20 +103,20 @@ class NativeScheduler:
         self._poller: Poller
         self._transport: Transport
         self._messages: NativeMessages
-        self._here = threading.local()
+        self._thread = threading.local()
         self._graphs: dict[Graph, list[NativePart]] = {}
         self._nodes: list[NativeNode] = []
         self._coroutines: dict[Task, Any] = {}
         """The ``async`` regions that wait."""
-        self._compiled = False
+        self._has_compiled = False
         """Whether compiled regions may call MPI."""
 
-    def connect(self, shared: MessageLayer) -> None:
+    def connect(self, layer: MessageLayer) -> None:
         """Let compiled code send and receive."""
-        self._transport, self._poller = shared.transport, shared.poller
-        self._messages = NativeMessages(self.core, self.lock, self._here, shared)
-        table = shared.transport.table(shared.codec)
-        self.core.messages(table, shared.ranks.locations)
+        self._transport, self._poller = layer.transport, layer.poller
+        self._messages = NativeMessages(self.core, self.lock, self._thread, layer)
+        table = layer.transport.table(layer.codec)
+        self.core.messages(table, layer.ranks.locations)
 
     def meet(self) -> None:
         """Let workers of other processes of the node run regions; collective over these."""
@@ -131,21 +131,21 @@ class NativeScheduler:
         """Seconds in the rank's bodies when the workers' times were these, just now."""
         memory, rank = self.core.memory, self.core.ranks[task.local]
         while True:
-            counted = memory.get_real(rank + RANK.compute)
+            total = memory.get_real(rank + RANK.compute)
             worker = memory.get(rank + RANK.worker)
             if not worker or memory.get(worker + WORKER.rank) != rank:
-                return counted
-            spent = memory.get_real(worker + WORKER.turn)
+                return total
+            seconds = memory.get_real(worker + WORKER.turn)
             if worker in self.core.guests:
-                spent += self.core.guest_s(worker)
+                seconds += self.core.guest_s(worker)
             else:
-                spent += workers[memory.get(worker + WORKER.number)].compute_s
+                seconds += workers[memory.get(worker + WORKER.number)].compute_s
             # Its turn may have ended meanwhile.
             if (
                 memory.get(worker + WORKER.rank) == rank
-                and memory.get_real(rank + RANK.compute) == counted
+                and memory.get_real(rank + RANK.compute) == total
             ):
-                return max(counted, spent)
+                return max(total, seconds)
 
     # The interface of RankScheduler.
 
@@ -176,25 +176,25 @@ class NativeScheduler:
         # Messages of one region mostly follow each other: one call counts them all.
         region: Any = None
         count = 0
-        logged = self.log is not None
+        has_log = self.log is not None
         for request in requests:
             request.done = True
             request.buffer = None
             owner: Any = request.owner
             if owner is None:
                 task = request.task
-                task.finished += 1
-                if task.draining and task.finished == task.posted:
+                task.completion_count += 1
+                if task.draining and task.completion_count == task.message_count:
                     self.wake(task)
             elif owner.runs:
-                owner.finished += 1
-                if logged:
-                    self.core.note(self._here.worker, owner.address, 1)
+                owner.completion_count += 1
+                if has_log:
+                    self.core.note(self._thread.worker, owner.address, 1)
             elif owner is region:
                 count += 1
             else:
                 if count:
-                    self.core.complete(self._here.worker, region.address, count)
+                    self.core.complete(self._thread.worker, region.address, count)
                 region, count = owner, 1
             waiter = request.waiter
             if waiter is not None:
@@ -203,7 +203,7 @@ class NativeScheduler:
                 if not waiter.missing:
                     self.wake(waiter.task)
         if count:
-            self.core.complete(self._here.worker, region.address, count)
+            self.core.complete(self._thread.worker, region.address, count)
 
     def over(self) -> bool:
         """Whether no worker has any more work."""
@@ -265,7 +265,7 @@ class NativeScheduler:
         block = self._bind(part, state) if part.graph.compiled else None
         task.blocker = part
         self.core.enter(
-            self._here.worker,
+            self._thread.worker,
             part.record.address,
             len(iterations),
             iterations.start,
@@ -285,9 +285,9 @@ class NativeScheduler:
 
         # Compiled code cannot see the messages of the Python mailbox.
         self._messages.take_over()
-        if not self._compiled:
+        if not self._has_compiled:
             self._transport.share_lock(self.core.lock_mpi, self.core.unlock_mpi)
-            self._compiled = True
+            self._has_compiled = True
         core = self.core
         graph = compiled_graph(part.graph)
         graph.refuse_waits()
@@ -309,10 +309,10 @@ class NativeScheduler:
             part.shared = block, block.load_count
         return block
 
-    def _share(self, part: NativePart, found: Shareable, block: Block, arena: Arena) -> None:
+    def _share(self, part: NativePart, shareable: Shareable, block: Block, arena: Arena) -> None:
         """Let guests run what they can of the part."""
-        check_sharing(part.graph, found, block, arena)
-        for region, (number, _) in found.items():
+        check_sharing(part.graph, shareable, block, arena)
+        for region, (number, _) in shareable.items():
             with self.lock:
                 room = self.core.learn(number, block.entry(region))
             part.record.share(region, number if room else 0)
@@ -325,7 +325,7 @@ class NativeScheduler:
                 yield
         with self.lock:
             task.draining = True
-        while task.posted != task.finished:
+        while task.message_count != task.completion_count:
             yield
 
     # What compiled code calls, without the lock.
@@ -344,7 +344,7 @@ class NativeScheduler:
             elif kind == DEADLOCK:
                 self._fail(None, deadlock(self.tasks))
             elif kind == FAIL:
-                self._failed(b)
+                self._fail_with(b)
         except BaseException as error:
             # Not a rank's fault: MPI refused a request, or the runtime has an error.
             self._fail(None, error)
@@ -378,7 +378,7 @@ class NativeScheduler:
         part = node.part
         task = part.task
         try:
-            if self._here.task is not task:
+            if self._thread.task is not task:
                 self._enter(worker, task)
             task.owner = node  # type: ignore[assignment]
             node.begin()
@@ -390,7 +390,7 @@ class NativeScheduler:
             self._fail(task, error)
             return RAISED
         task.owner = None
-        if node.posted:
+        if node.message_count:
             self._leave(worker)
         return node.end(self.lock)
 
@@ -404,7 +404,7 @@ class NativeScheduler:
 
     def _enter(self, worker: int, task: Task) -> None:
         """The calling thread runs this rank."""
-        here.task = self._here.task = task
+        thread_rank.task = self._thread.task = task
         task.worker = worker
         task.clock = self.clocks[worker]
 
@@ -427,7 +427,7 @@ class NativeScheduler:
         with self.lock:
             self.fail(task, error)
 
-    def _failed(self, code: int) -> None:
+    def _fail_with(self, code: int) -> None:
         """An error that compiled code has found."""
         core = self.core
         address = core.word(CORE.failed_rank)
@@ -442,8 +442,8 @@ class NativeScheduler:
 
     def work(self, number: int) -> None:
         """Run ranks until all have ended; the body of a worker's thread."""
-        self._here.worker = self.core.workers[number]
-        self._here.task = None
+        self._thread.worker = self.core.workers[number]
+        self._thread.task = None
         self.core.work(self.core.workers[number])
 
     def settle(self) -> None:

@@ -16,9 +16,9 @@ Shareable = Mapping[int, tuple[int, frozenset[str]]]
 """Regions that guests may run: the number of the code in all processes, the attributes it uses."""
 
 
-def check_sharing(graph: Graph, found: Shareable, block: Block, arena: Arena) -> None:
+def check_sharing(graph: Graph, shareable: Shareable, block: Block, arena: Arena) -> None:
     """Raise :class:`MateError` if guests can run nothing of the graph, or cannot reach an array."""
-    for region, (_, uses) in found.items():
+    for region, (_, uses) in shareable.items():
         if array := block.outside(uses, arena):
             raise MateError(
                 f"--steal node: {array}, which region {graph.regions[region].name} of "
@@ -26,7 +26,7 @@ def check_sharing(graph: Graph, found: Shareable, block: Block, arena: Arena) ->
                 "arena.zeros or arena.copy, or use --steal process",
                 code="mate.option",
             )
-    if not found:
+    if not shareable:
         raise MateError(
             f"--steal node: graph {graph.name} has no region that another process could "
             "run, which is compiled, starts no messages and calls no C function of the state: "

@@ -18,13 +18,13 @@ class NativeWorker:
         self._cpu = cpu
         self._scheduler = scheduler
 
-    def run(self, together: threading.Barrier, idents: set[int]) -> None:
+    def run(self, barrier: threading.Barrier, idents: set[int]) -> None:
         """Pin the thread, wait for the others (twice), then run ranks until all have ended."""
         try:
             affinity.pin(self._cpu, MateError)
             idents.add(threading.get_ident())
-            together.wait()
-            together.wait()
+            barrier.wait()
+            barrier.wait()
             self.clock.begin()
             self._scheduler.work(self.number)
         except threading.BrokenBarrierError:
@@ -32,6 +32,6 @@ class NativeWorker:
             return
         except BaseException as error:
             self._scheduler._fail(None, error)
-            together.abort()
+            barrier.abort()
             return
         self.clock.end()
