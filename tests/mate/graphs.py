@@ -62,7 +62,7 @@ class DelayedTransport(Transport):
     def pending(self) -> bool:
         return bool(self._held)
 
-    def delivered(self, *requests: Request) -> None:
+    def deliver(self, *requests: Request) -> None:
         self._held.extend(requests)
 
     def poll(self) -> None:

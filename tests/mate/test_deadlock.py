@@ -19,9 +19,9 @@ class LateTransport(DelayedTransport):
         super().__init__(0)
         self._due = 0.0
 
-    def delivered(self, *requests: Request) -> None:
+    def deliver(self, *requests: Request) -> None:
         self._due = time.perf_counter() + 0.02
-        super().delivered(*requests)
+        super().deliver(*requests)
 
     def poll(self) -> None:
         while self.pending and time.perf_counter() > self._due:

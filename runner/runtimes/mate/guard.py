@@ -85,7 +85,7 @@ class Guard:
         self._call_lock = call_lock
 
     @contextmanager
-    def installed(self) -> Iterator[None]:
+    def install(self) -> Iterator[None]:
         """Guard mpi4py's calls in this block; afterwards the original entries are restored."""
         from mpi4py import MPI
 

@@ -144,7 +144,7 @@ class _Job:
         if log is not None:
             log.tasks = self._tasks
         self._transport = transport
-        self._guard = Guard(transport.alone)
+        self._guard = Guard(transport.call_lock)
         masks, number = affinity.masks_on_node(comm)
         affinity.check_affinity(config.workers, masks[number], config.affinity, ConfigError)
         is_crowded = affinity.is_crowded(config.workers, masks)
@@ -218,7 +218,7 @@ class _Job:
         )
 
     def _guard_calls(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext() if self._comm is None else self._guard.installed()
+        return contextlib.nullcontext() if self._comm is None else self._guard.install()
 
     def _start(self, threads: list[threading.Thread], barrier: threading.Barrier) -> float:
         """Let the workers of all processes begin at the same time; returns that time on this clock.
@@ -275,8 +275,8 @@ class _Job:
         who = "job" if task is None else f"rank {task.rank}"
         place = f"process {self._transport.process}"
         text = f"mate: {who} failed ({place})"
-        if self._transport.alone is not None:
-            self._transport.alone.enter_last()
+        if self._transport.call_lock is not None:
+            self._transport.call_lock.enter_last()
         if isinstance(error, GraphError) and not is_first(self._comm, str(error)):
             # A lower process has found the same: it prints it and ends this one.
             time.sleep(_END_S)

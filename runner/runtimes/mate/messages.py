@@ -255,7 +255,7 @@ class Mailbox:
             self._transfer(other, request)
         else:
             self._transfer(request, other)
-        self._transport.delivered(other, request)
+        self._transport.deliver(other, request)
 
     def _transfer(self, send: Request, receive: Request) -> None:
         source, target = send.buffer, receive.buffer

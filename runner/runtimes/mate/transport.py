@@ -67,7 +67,7 @@ class Transport:
     process = 0
     processes = 1
     tag_ub = 2**31 - 1
-    alone: CallLock | None = None
+    call_lock: CallLock | None = None
     """The lock around every MPI call while ranks run, if calls must not overlap."""
     direct = True
     """Whether messages between ranks of one process use the mailbox and not this layer."""
@@ -107,20 +107,20 @@ class Transport:
         if target is not None:
             into = target[0] if isinstance(target, list) else target
             into[...] = source[0] if isinstance(source, list) else source
-        self.delivered(request)
+        self.deliver(request)
 
     def table(self, codec: TagCodec) -> MessageTable:
         """What compiled code needs to start messages itself."""
         return MessageTable(
             process=self.process,
             direct=self.direct,
-            serialized=self.alone is not None,
+            serialized=self.call_lock is not None,
             tag_bits=codec.local_bits,
             tag_top=codec.max_user_tag,
             kinds=[(0, np.dtype(name).itemsize) for name in KINDS],
         )
 
-    def refused(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
+    def error_of(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
         """The error for a code that MPI has returned to compiled code.
 
         ``under_way``: peer, tag and direction (True: receive) of its messages.
@@ -141,7 +141,7 @@ class Transport:
         """Fill the status of a message that was copied within the process."""
         raise MateError("a message's status needs MPI: start with comm=...", code="mate.message")
 
-    def delivered(self, *requests: Request) -> None:
+    def deliver(self, *requests: Request) -> None:
         """Handle complete messages; a rank's worker calls this without the lock."""
         scheduler = self.scheduler
         with scheduler.lock:

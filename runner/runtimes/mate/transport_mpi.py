@@ -36,7 +36,7 @@ class MpiTransport(Transport):
         tag_ub: Any = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
         self.tag_ub = int(tag_ub)
         self.direct = direct
-        self._call_lock = self.alone = CallLock() if is_serialized else None
+        self.call_lock = CallLock() if is_serialized else None
         # Bound here, before the guard replaces blocking calls.
         self._isend = self._call(self.comm.Isend)
         self._irecv = self._call(self.comm.Irecv)
@@ -47,7 +47,7 @@ class MpiTransport(Transport):
 
     def _call(self, function: Call) -> Call:
         """The function, under the lock of thread level "serialized" if that level was chosen."""
-        lock = self.alone
+        lock = self.call_lock
         if lock is None:
             return function
 
@@ -58,8 +58,8 @@ class MpiTransport(Transport):
         return call
 
     def share_lock(self, take: Callable[[], None], give: Callable[[], None]) -> None:
-        if self._call_lock is not None:
-            self._call_lock.share(take, give)
+        if self.call_lock is not None:
+            self.call_lock.share(take, give)
 
     @property
     def pending(self) -> bool:
@@ -85,7 +85,7 @@ class MpiTransport(Transport):
     def table(self, codec: TagCodec) -> MessageTable:
         return dataclasses.replace(super().table(codec), **addresses(self._mpi, self.comm))
 
-    def refused(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
+    def error_of(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
         receipts = [f"from rank {peer} (tag {tag})" for peer, tag, into in under_way if into][:4]
         return MateError(
             f"MPI could not start or complete a message ({self._mpi.Get_error_string(code)}): a "

@@ -78,14 +78,14 @@ class NativeMessages:
         for one in requests:
             if one.status is not None:
                 self._transport.set_status(one, size)
-        self._transport.delivered(*requests)
+        self._transport.deliver(*requests)
 
-    def delivered(self, size: int, number: int) -> None:
+    def deliver(self, size: int, number: int) -> None:
         """A compiled region was the partner of a message that Python code started."""
         request = self._letters.pop(number)
         if request.status is not None:
             self._transport.set_status(request, size)
-        self._transport.delivered(request)
+        self._transport.deliver(request)
 
     def copy(self, give: int, get: int) -> None:
         """Copy between two messages of Python code, of which one has an MPI datatype."""

@@ -337,7 +337,7 @@ class NativeScheduler:
             if kind == POLL:
                 self._poll()
             elif kind == DELIVERED:
-                self._messages.delivered(a, b)
+                self._messages.deliver(a, b)
                 self._look_outside()
             elif kind == COPY:
                 self._messages.copy(a, b)
@@ -434,7 +434,7 @@ class NativeScheduler:
         task = self.tasks[core.ranks.index(address)] if address else None
         words = [core.word(field) for field in (CORE.failed_a, CORE.failed_b, CORE.failed_c)]
         if code == MPI_FAILED:
-            self._fail(task, self._transport.refused(words[0], core.under_way()))
+            self._fail(task, self._transport.error_of(words[0], core.under_way()))
         else:
             self._fail(task, native_failure(core, code, task, *words))
 
