@@ -21,7 +21,7 @@ from autotune.anova.paired_runs import (
     check_programs,
     measure_pairs,
 )
-from autotune.anova.pruning import PruningOutcome, prune
+from autotune.anova.pruning import ClassPruning, prune
 from autotune.anova.result import HeldOut, ProgramEvidence
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
@@ -45,7 +45,7 @@ class ClasswideProof:
     held_out: MeanGain | None
     held_out_shows: HeldOut | None
     evidence: tuple[ProgramEvidence, ...]
-    pruned: PruningOutcome
+    pruned: ClassPruning
     next_step: str
     cut_short: bool
 
@@ -62,7 +62,7 @@ def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms)
     if terms.prune:
         pruning = prune(setting, members, terms, clock)
     else:
-        pruning = PruningOutcome(setting, unproven=tuple(setting) if len(setting) > 1 else ())
+        pruning = ClassPruning(setting, unproven=tuple(setting) if len(setting) > 1 else ())
     outcomes: list[PairsOutcome] = []
     for number, program in enumerate(programs):
         words = f"{number + 1}/{len(programs)}  proving on {program.name}"
@@ -127,7 +127,7 @@ def _gains(mean: MeanGain, min_gain: float) -> bool:
 
 
 def _conclude(
-    pruning: PruningOutcome, outcomes: Sequence[PairsOutcome], terms: PairTerms
+    pruning: ClassPruning, outcomes: Sequence[PairsOutcome], terms: PairTerms
 ) -> ClasswideProof:
     rows = [one.row for one in outcomes]
     gain = mean_gain(_members(rows))

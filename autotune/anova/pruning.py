@@ -29,7 +29,7 @@ REMOVABLE = ("not slower", "open")
 
 
 @dataclass(frozen=True)
-class PruningOutcome:
+class ClassPruning:
     """``setting`` is the pruned setting.
 
     ``without``: parameters that were removed; ``unclear``: those of them that were neither shown to
@@ -49,7 +49,7 @@ def prune(
     programs: Sequence[Program],
     terms: PairTerms,
     clock: SharedBudget | None = None,
-) -> PruningOutcome:
+) -> ClassPruning:
     """Remove one parameter after the other from the remaining setting, and compare on every
     program.
 
@@ -78,7 +78,7 @@ def prune(
             left = smaller
     # The proof itself judges the last parameter that is left.
     is_single = len(left) == 1
-    return PruningOutcome(
+    return ClassPruning(
         left,
         tuple(n for n, answer in answers.items() if answer in REMOVABLE),
         tuple(n for n, answer in answers.items() if answer == "open"),

@@ -30,7 +30,7 @@ _TRAIN_HINT = "Train a new one: autotune train --from DATASET"
 
 @dataclass(frozen=True)
 class About:
-    """The origin of a model.  ``scores``: the cost (see :class:`Trained`) of each kind tried."""
+    """The origin of a model.  ``scores``: of each kind tried its cost (:class:`TrainingResult`)."""
 
     kind: str
     options: Mapping[str, Any]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from autotune.anova.proof import ClasswideProof
-from autotune.anova.pruning import PruningOutcome
+from autotune.anova.pruning import ClassPruning
 from autotune.anova.result import RESULTS, ProgramEvidence
 from autotune.anova.table import CellFacts
 from autotune.api.target import find_target
@@ -77,7 +77,7 @@ def test_why_there_is_no_interval_is_said(capsys: pytest.CaptureFixture[str]) ->
         None,
         None,
         rows,
-        PruningOutcome(DEFAULT),
+        ClassPruning(DEFAULT),
         "",
         cut_short=True,
     )
