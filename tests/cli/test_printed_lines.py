@@ -59,7 +59,7 @@ SHOWN = {
     # Options of a launcher, or words of a line that is refused, in a sentence.
     "autotune/api/library_targets.py:_require_no_options",
     "autotune/study/libraries.py:_dropped",
-    "autotune/targets/launcher_line.py:_miscounted",
+    "autotune/targets/launcher_line.py:_count_fault",
     "autotune/targets/launcher_line.py:_take",
     "autotune/targets/launcher_line.py:_unknown",
     "autotune/targets/launcher_line.py:_option",
@@ -100,7 +100,7 @@ QUOTED = {
     ("autotune/publish/verify.py", "path"),
     ("autotune/study/setting_syntax.py", "other"),
     ("autotune/study/search.py", "absent"),
-    ("autotune/targets/wrapped_launcher.py", "shown"),
+    ("autotune/targets/wrapped_launcher.py", "cpu_text"),
 }
 """Names whose values are quoted before, or are no words of a user."""
 
