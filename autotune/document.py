@@ -7,6 +7,7 @@ are models or plain dataclasses; a dataclass is part of a document as it is.
 from __future__ import annotations
 
 import functools
+from operator import index
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
@@ -62,7 +63,7 @@ class Document(BaseModel):
 
     def to_json(self) -> dict[str, Any]:
         """The published form, in types that JSON has."""
-        return self.model_dump(mode="json", warnings=False)
+        return self.model_dump(mode="json", warnings=False, fallback=index)
 
 
 @functools.cache
@@ -72,10 +73,15 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def to_json(value: Any, *without: str) -> dict[str, Any]:
-    """A dataclass that is a document, in types that JSON has; some fields can be left out."""
+    """A dataclass that is a document, in types that JSON has; some fields can be left out.
+
+    An integer of numpy is one. Raises TypeError for a value that JSON cannot hold.
+    """
     kind: Any = type(value)
     left_out = {"__all__": set(without)}
-    dumps = _adapter(kind).dump_python([value], mode="json", exclude=left_out, warnings=False)
+    dumps = _adapter(kind).dump_python(
+        [value], mode="json", exclude=left_out, warnings=False, fallback=index
+    )
     return dict(dumps[0])
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
 
 from autotune.document import Document, Ends, Number, Omitted, from_json, schema_of, to_json
@@ -29,6 +30,12 @@ class Outer(Document):
 class Whole:
     inner: Inner
     words: str = ""
+
+
+@dataclass
+class Counts:
+    runs: int
+    rows: list[Any]
 
 
 def test_a_document_is_written_as_it_is() -> None:
@@ -76,3 +83,10 @@ def test_a_dataclass_can_be_a_document() -> None:
     assert "words" not in to_json(whole, "words")
     with pytest.raises(ValueError, match=r"^inner\.value"):
         from_json(Whole, {"inner": {"value": "much"}})
+
+
+def test_a_number_of_numpy_is_written_as_one() -> None:
+    document = to_json(Counts(np.int64(3), [np.int64(4), 5]))
+    assert json.dumps(document) == '{"runs": 3, "rows": [4, 5]}'
+    with pytest.raises(TypeError):
+        to_json(Counts(1, [object()]))
