@@ -34,7 +34,7 @@ class ParamInfo:
     enum: dict[int, str] = field(default_factory=dict)
     source: str = "default"
     synonym_of: str | None = None
-    is_deprecated: bool = False
+    deprecated: bool = False
     by_name: bool = False
 
     @property

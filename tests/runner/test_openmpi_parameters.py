@@ -66,10 +66,10 @@ def test_colons_in_help_and_value_do_not_cut_them(old: dict[str, ParamInfo]) -> 
 
 def test_synonyms_and_deprecation(old: dict[str, ParamInfo], new: dict[str, ParamInfo]) -> None:
     assert new["btl_vader_eager_limit"].synonym_of == "btl_sm_eager_limit"
-    assert not new["btl_vader_eager_limit"].is_deprecated
+    assert not new["btl_vader_eager_limit"].deprecated
     assert new["btl_sm_eager_limit"].synonym_of is None
     assert old["mca_param_files"].synonym_of == "mca_base_param_files"
-    assert old["mca_param_files"].is_deprecated
+    assert old["mca_param_files"].deprecated
     # The current name of this one is not listed itself.
     assert old["mpi_preconnect_all"].synonym_of == "mpi_preconnect_mpi"
     assert "mpi_preconnect_mpi" not in old

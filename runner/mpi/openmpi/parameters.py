@@ -187,7 +187,7 @@ def _finish(name: str, draft: _Draft) -> ParamInfo:
         enum=draft.enum,
         source=draft.source,
         synonym_of=draft.synonym_of,
-        is_deprecated=draft.is_deprecated,
+        deprecated=draft.is_deprecated,
     )
 
 
