@@ -32,6 +32,7 @@ from autotune.store.keys import NOISE, SCREENING, AppInfo, MachineInfo, MpiInfo,
 from autotune.store.model import MOVED, NEW, StudyRecord, StudySummary
 from autotune.store.rows import all_rows, read_all, read_first
 from autotune.store.text import DamagedRow, clean, damaged_row, dump, load, load_object
+from autotune.wording import whole_number
 
 _MIN_PREFIX = 4
 _LIST_LENGTH = 8
@@ -313,8 +314,8 @@ def find(connection: Connection, text: str) -> StudyRecord:
     """
     prefix = clean(text).strip().lower()
     conditions = []
-    if prefix.isascii() and prefix.isdigit() and int(prefix) < 2**31:
-        conditions.append(s.study.c.id == int(prefix))
+    if (number := whole_number(prefix, 2**31 - 1)) is not None:
+        conditions.append(s.study.c.id == number)
     if len(prefix) >= _MIN_PREFIX:
         conditions.append(s.study.c.hash.startswith(prefix, autoescape=True))
     rows: Sequence[Row[Any]] = []

@@ -21,7 +21,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.study.parts import DifferingPair, OutputFigures, ResultChecks
 from autotune.study.printed_lines import LineIndex, PrintedLine
 from autotune.study.run_history import RunHistory
-from autotune.wording import count
+from autotune.wording import count, whole_number
 from runner.types import RunRecord
 
 LEAST_RUNS = 3
@@ -147,7 +147,7 @@ class _Launches:
         pairs = [(a, b) for a, b in zip(one, two, strict=False) if a != b]
         if len(one) != len(two) or not pairs or not all(b in self.values for _, b in pairs):
             return False
-        small = any(b.isdigit() and int(b) < _SMALL for _, b in pairs)
+        small = any(whole_number(b, _SMALL - 1) is not None for _, b in pairs)
         parts = {part for name in self.names for part in name.split("_") if len(part) > 3}
         return not small or bool(_LAYOUT.search(line.text)) or bool(parts & set(one))
 

@@ -19,6 +19,7 @@ from rich.text import Text
 from autotune.files import write_text
 from autotune.notes import Note
 from autotune.terminal.message import fold
+from autotune.wording import whole_number
 
 WIDTH = 80
 NARROW = 20
@@ -53,9 +54,9 @@ class ErrorConsole(PlainConsole):
 
 def width() -> int | None:
     """Columns of standard output: COLUMNS, else the terminal's own width (None), else 80."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns) >= NARROW:
-        return int(columns)
+    columns = whole_number(os.environ.get("COLUMNS", ""))
+    if columns is not None and columns >= NARROW:
+        return columns
     return None if sys.stdout.isatty() else WIDTH
 
 

@@ -21,7 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.page import PARTS
 from autotune.store import Store
-from autotune.wording import interval, percent, seconds, short_setting
+from autotune.wording import interval, percent, seconds, short_setting, whole_number
 from runner.errors import RunnerError
 
 T = TypeVar("T")
@@ -123,12 +123,13 @@ def failure(words: str, status: int) -> View:
 def number(request: Request, name: str, usual: int, largest: int = 2**31 - 1) -> int:
     """A number from 1 on in the query; raises UsageError for anything else."""
     text = request.query_params.get(name) or str(usual)
-    if not (text.isascii() and text.isdigit() and len(text) < 11 and 1 <= int(text) <= largest):
+    value = whole_number(text, largest)
+    if not value:
         raise UsageError(
             f"{name}={text[:40]!r} in the address is no number; expected 1 or more",
             code="ui.address",
         )
-    return int(text)
+    return value
 
 
 def _version() -> str:

@@ -22,7 +22,7 @@ from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.result import FINISHED
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View, number
-from autotune.wording import Metric, seconds
+from autotune.wording import Metric, seconds, whole_number
 
 RUNS = 50
 """Runs on one page."""
@@ -147,9 +147,10 @@ def run_page(site: Site, request: Request) -> View:
     """One run: state, figures, command, read-back, output."""
     study = find(site, request)
     text = request.path_params["run"]
-    if not (text.isascii() and text.isdigit() and len(text) < 10):
+    run_id = whole_number(text, 2**31 - 1)
+    if run_id is None:
         raise UsageError(f"{text[:40]!r} is no run; expected its number", code="store.row_unknown")
-    run = site.store.run_of(study.id, int(text))
+    run = site.store.run_of(study.id, run_id)
     return View(
         "run.html",
         f"Run {run.order} of study {study.hash[:8]}",
