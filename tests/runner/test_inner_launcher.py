@@ -124,8 +124,9 @@ def test_whole_jobs_are_no_ranks(runner: Runner, tmp_path: Path, cleared: bool) 
 def test_a_program_that_spawns_is_a_program(runner: Runner, tmp_path: Path) -> None:
     program = built(runner.adapter.library, tmp_path, SPAWN)
     spec = LaunchSpec((str(program),), 1, timeout_s=60, oversubscribe=True, verify="merged 2")
-    # 4.1.4 itself ends some launches of such programs (signal SIGPIPE).
-    for _ in range(3):
+    # 4.1.4 ends 10 to 15 % of such launches: the parent still writes to a connection that the
+    # spawned rank has closed in MPI_Finalize (SIGPIPE). With MPI_Comm_disconnect it hangs.
+    for _ in range(15):
         record = runner.run(spec)
         assert record.state != "launcher_inside"
         if record.valid:
