@@ -11,7 +11,12 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console, note_line, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_note,
+    print_table,
+    write_json,
+)
 from autotune.wording import percent
 
 if TYPE_CHECKING:
@@ -50,9 +55,9 @@ def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = Non
         _print(found)
         _print_parts(found.parts, found.factors)
         for note in found.notes:
-            console().print(note_line(note.code, note.words), markup=False)
+            print_note(note)
         if picture is not None:
-            console().print(f"wrote {picture}", markup=False)
+            print_line(f"wrote {picture}")
 
 
 def one_source(argument: str | None, option: str | None, example: str) -> str:
@@ -75,10 +80,9 @@ def one_source(argument: str | None, option: str | None, example: str) -> str:
 def _print(found: Analysis) -> None:
     from autotune.anova.stability import shown_level
 
-    out = console()
     factors, crossed, fitted = found.factors, found.crossed, found.fitted
     for line in found.headline:
-        out.print(line, markup=False, style="bold" if line.startswith("setting") else None)
+        print_line(line, bold=line.startswith("setting"))
     ordered = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
     rows = [
         [
@@ -93,7 +97,7 @@ def _print(found: Analysis) -> None:
     ]
     title = "value to set (–: no certain effect; =: the default is the best level)"
     if rows:
-        out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
+        print_table(title, ["parameter", "value", ">p", ">explains", ""], rows)
     named: dict[str, list[str]] = {}
     for factor in ordered[len(rows) :]:
         judged = sum(level.has_mean for level in factor.levels) > 1
@@ -104,21 +108,21 @@ def _print(found: Analysis) -> None:
         )
         named.setdefault(words, []).append(factor.name)
     for words, names in named.items():
-        out.print(f"{words}: {', '.join(names)}", markup=False)
+        print_line(f"{words}: {', '.join(names)}")
     strong = [pair for pair in crossed if pair.significant][:SHOWN_PAIRS]
     if strong:
         rows = [
             [f"{p.first} x {p.second}", f"{p.best[0]}, {p.best[1]}", _p(p.p_corrected)]
             for p in strong
         ]
-        out.print(table("interactions", ["pair", "best together", ">p"], rows))
+        print_table("interactions", ["pair", "best together", ">p"], rows)
     if fitted is not None:
         rows = [
             [name, f"{effect:+.4f}", f"{fitted.errors[name]:.4f}"]
             for name, effect in fitted.effects.items()
         ]
         title = "joint mixed model: effect of each level against the first level of its parameter"
-        out.print(table(title, ["level", ">effect", ">std. error"], rows))
+        print_table(title, ["level", ">effect", ">std. error"], rows)
 
 
 def _print_parts(parts: list[Subset], factors: list[Factor]) -> None:
@@ -129,14 +133,14 @@ def _print_parts(parts: list[Subset], factors: list[Factor]) -> None:
     names = [f.name for f in factors if any(part.value(f.name) != "–" for part in parts)]
     rows = [[name, *(part.value(name) for part in parts)] for name in names]
     title = "the same analysis on parts of the data (only parameters that matter in some part)"
-    console().print(table(title, ["parameter", *(part.name for part in parts)], rows))
+    print_table(title, ["parameter", *(part.name for part in parts)], rows)
     shaky = unstable(parts, names)
     words = (
         f"best value differs between parts: {', '.join(shaky)}"
         if shaky
         else "the parts agree on the values"
     )
-    console().print(words, markup=False)
+    print_line(words)
 
 
 def _p(p: float) -> str:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 from autotune.api.requests import CalibrateRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
-from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_message,
+    print_table,
+    write_json,
+)
 from autotune.wording import HEADLINES, WHY_UNGUARDED, count, percent, seconds
 
 if TYPE_CHECKING:
@@ -44,43 +49,38 @@ def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonO
             seed=request.seed,
             guard=request.guard,
             watch=progress,
-            say=lambda note: error_console().print(note.words, markup=False),
+            say=lambda note: print_message(note.words),
             budget_s=request.budget_s,
         )
         try:
             result = measure(targets, terms)
         except KeyboardInterrupt:
-            error_console().print(
-                "Interrupted. Every finished run is stored; the same command continues."
-            )
+            print_message("Interrupted. Every finished run is stored; the same command continues.")
             raise
     path = CALIBRATIONS.save(result)
     if json_out:
         write_json(result.to_json(), json_out)
     if json_out != "-":
         _print(result)
-        console().print(f"result calibrate:{result.id}  ({path})", markup=False, soft_wrap=True)
+        print_line(f"result calibrate:{result.id}  ({path})", whole=True)
 
 
 def _print(result: Calibration) -> None:
-    out = console()
     for one in result.tables:
-        out.print()
-        out.print(
+        print_line()
+        print_line(
             f"{count(one.ranks, 'rank')} on {count(one.nodes, 'node')}: "
             f"{len(one.responses)} settings",
-            markup=False,
-            style="bold",
+            bold=True,
         )
-        out.print(table("", ["operation", ">bytes", ">default us", "fastest", ">gain"], _rows(one)))
-    out.print(
+        print_table("", ["operation", ">bytes", ">default us", "fastest", ">gain"], _rows(one))
+    print_line(
         f"\n{result.launches} launches in {seconds(result.seconds)}; {result.points} of "
-        f"{result.grid} points of a full grid ({result.points / max(result.grid, 1):.0%})",
-        markup=False,
+        f"{result.grid} points of a full grid ({result.points / max(result.grid, 1):.0%})"
     )
     if not result.guarded:
-        out.print(HEADLINES["unguarded"], style="bold", markup=False)
-        out.print(WHY_UNGUARDED, markup=False)
+        print_line(HEADLINES["unguarded"], bold=True)
+        print_line(WHY_UNGUARDED)
 
 
 def _rows(one: ResponseTable) -> list[list[str]]:

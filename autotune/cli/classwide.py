@@ -9,7 +9,7 @@ from autotune.cli.anova import one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, write_json
+from autotune.terminal.render import print_line, print_message, write_json
 
 if TYPE_CHECKING:
     from autotune.anova.paired_runs import Program
@@ -68,13 +68,13 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
                 seed=request.seed,
                 guard=guard,
                 watch=progress,
-                say=lambda note: error_console().print(note.words, markup=False),
+                say=lambda note: print_message(note.words),
                 prune=request.prune,
             )
             try:
                 proof = prove_class(choice.setting, programs, terms)
             except KeyboardInterrupt:
-                error_console().print(
+                print_message(
                     "Interrupted. Finished runs are stored; the same command continues the proof."
                 )
                 raise
@@ -84,7 +84,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         write_json(result.to_json(), json_out)
     if json_out != "-":
         print_classwide(result, choice, proof)
-        console().print(f"result classwide:{result.id}  ({path})", markup=False, soft_wrap=True)
+        print_line(f"result classwide:{result.id}  ({path})", whole=True)
 
 
 def _words(given: str | None) -> list[str]:

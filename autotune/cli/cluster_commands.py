@@ -29,7 +29,12 @@ from autotune.files import write_text
 from autotune.names import config_name
 from autotune.targets.jobs import divide_cores
 from autotune.targets.startup import startup
-from autotune.terminal.render import console, hanging, table, write_json
+from autotune.terminal.render import (
+    print_hanging,
+    print_line,
+    print_table,
+    write_json,
+)
 from autotune.wording import count, seconds
 from runner.cpus import available_cpus, count_cores, cpu_list, parse_cpus
 from runner.errors import RunnerError
@@ -107,31 +112,27 @@ def apps(
     if json_out:
         write_json([ShownApp.model_construct(**vars(one)) for one in found], json_out)
         return
-    out = console()
     if name:
         _one(found[0])
         return
     rows = [[a.name, ", ".join(a.inputs) or "-", a.description] for a in found]
-    out.print(table("", ["name", "inputs", "description"], rows))
-    out.print(
-        "\nTo tune one of them:  autotune search --app NAME --input I", markup=False, soft_wrap=True
-    )
+    print_table("", ["name", "inputs", "description"], rows)
+    print_line("\nTo tune one of them:  autotune search --app NAME --input I", whole=True)
 
 
 def _one(app: App) -> None:
-    out = console()
-    out.print(f"{app.name}: {app.description}", markup=False)
-    out.print(f"  command  {' '.join(app.command)}", markup=False)
+    print_line(f"{app.name}: {app.description}")
+    print_line(f"  command  {' '.join(app.command)}")
     several = f" ({app.metric_choice} of several)" if app.metric_choice else ""
-    out.print(f"  metric   {app.metric or 'wall time'}{several}", markup=False)
-    out.print(f"  verify   {app.verify or 'exit code'}", markup=False)
+    print_line(f"  metric   {app.metric or 'wall time'}{several}")
+    print_line(f"  verify   {app.verify or 'exit code'}")
     rows = [
         [f"{key}{' *' if key == app.usual_input else ''}", given.description]
         for key, given in app.inputs.items()
     ]
-    out.print(table("", ["input (* default)", "description"], rows))
+    print_table("", ["input (* default)", "description"], rows)
     for key, form in app.fidelity.items():
-        out.print(f"  cheap form of {key} (--fidelity): {form}", markup=False)
+        print_line(f"  cheap form of {key} (--fidelity): {form}")
 
 
 @cluster.command("list")
@@ -143,9 +144,8 @@ def list_clusters(json_out: JsonOut = None) -> None:
         write_json(shown, json_out)
         return
     rows = [[*_row(name, one), _origin(name)] for name, one in known]
-    out = console()
-    out.print(table("", ["name", ">nodes", "description", "from"], rows))
-    out.print("\nFor details of one:  autotune cluster show NAME", markup=False, soft_wrap=True)
+    print_table("", ["name", ">nodes", "description", "from"], rows)
+    print_line("\nFor details of one:  autotune cluster show NAME", whole=True)
 
 
 def _origin(name: str) -> str:
@@ -181,8 +181,7 @@ def show(
         )
         write_json(shown, json_out)
         return
-    out = console()
-    out.print(f"{known.name}: {known.description}", markup=False)
+    print_line(f"{known.name}: {known.description}")
     each = known.cores_per_node or describe_machine().cores
     cores = known.cores or each * known.nodes
     shared = " in all" + (", shared by the nodes" if cores < each * known.nodes else "")
@@ -200,7 +199,7 @@ def show(
     ]
     for what, said in facts:
         if said:
-            out.print(hanging(f"  {what:11}  ", said))
+            print_hanging(f"  {what:11}  ", said)
 
 
 def _row(name: str, known: Cluster) -> list[str]:
@@ -250,20 +249,19 @@ def init(
     library = find_library(mpi)
     machine = describe_machine()
     cores = machine.cores if chosen is None else count_cores(chosen)
-    out = console()
     tried: dict[tuple[str, ...], float] = {}
     candidates: list[tuple[str, ...]] = [()]
     if "btl_ofi_mode" in library.params:
         candidates.append(("--mca", "btl", "^ofi"))
     for options in candidates:
         tried[options] = startup(library, options, runs=3, cpus=chosen).median
-        out.print(
+        print_line(
             f"start-up time with {' '.join(options) or 'no launch options'}: "
             f"{seconds(tried[options])}"
         )
     best, why = _launch_options(tried)
     if not best and why != NONE_NEEDED:
-        out.print(f"no launch options: {why}", markup=False)
+        print_line(f"no launch options: {why}")
     text = "\n".join(
         [
             f'name = "{name}"',
@@ -285,17 +283,13 @@ def init(
     )
     write_text(path, text)
     load_cluster(str(path))
-    out.print(
-        f"wrote {path}; to use it:  autotune search --cluster {name} ...",
-        markup=False,
-        soft_wrap=True,
-    )
+    print_line(f"wrote {path}; to use it:  autotune search --cluster {name} ...", whole=True)
     place = user_config() / "clusters"
     said = (
         f"This definition is found from the present directory only. Move it to {place} "
         "to use it from every directory."
     )
-    out.print(said, markup=False)
+    print_line(said)
 
 
 def _cpus(cpus: frozenset[int]) -> str:
@@ -345,17 +339,14 @@ def split(
         write_json(DividedCores(mpi=named, jobs=rows, left=cpu_list(left)), json_out)
     if json_out == "-":
         return
-    out = console()
     each = count(shares[0].cores, "core")
-    out.print(f"{jobs} jobs with {each} each, started by {library.family} {library.version}:")
+    print_line(f"{jobs} jobs with {each} each, started by {library.family} {library.version}:")
     for share in shares:
-        out.print(f"  {_cpus(share.cpus)}:  {share.line}", markup=False, soft_wrap=True)
+        print_line(f"  {_cpus(share.cpus)}:  {share.line}", whole=True)
     if left:
-        out.print(f"left over: {_cpus(left)}")
+        print_line(f"left over: {_cpus(left)}")
     first = cpu_list(shares[0].cpus)
-    out.print(
-        f"To measure on such a set:  autotune cluster init NAME --cpus {first}", soft_wrap=True
-    )
+    print_line(f"To measure on such a set:  autotune cluster init NAME --cpus {first}", whole=True)
 
 
 def _plain(text: str) -> str:

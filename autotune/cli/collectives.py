@@ -8,7 +8,12 @@ from autotune.api.requests import CollectivesRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_message,
+    print_table,
+    write_json,
+)
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
@@ -51,7 +56,7 @@ def collectives(
             seed=request.seed,
             guard=request.guard,
             watch=progress,
-            say=lambda note: error_console().print(note.words, markup=False),
+            say=lambda note: print_message(note.words),
             budget_s=request.budget_s,
             multi_object=request.multi_object,
             commutative_only=request.target.commutative_only,
@@ -59,16 +64,14 @@ def collectives(
         try:
             result = find_tables(targets, chosen, terms)
         except KeyboardInterrupt:
-            error_console().print(
-                "Interrupted. Every finished run is stored; the same command continues."
-            )
+            print_message("Interrupted. Every finished run is stored; the same command continues.")
             raise
     path = TABLES.save(result)
     if json_out:
         write_json(result.to_json(), json_out)
     if json_out != "-":
         _print(result)
-        console().print(f"result collectives:{result.id}  ({path})", markup=False, soft_wrap=True)
+        print_line(f"result collectives:{result.id}  ({path})", whole=True)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -88,9 +91,8 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def _print_table(result: CollectiveResult, part: TablePart) -> None:
-    out = console()
     if not part.has_changes:
-        out.print("no table is proven; the library's own choice stands", markup=False)
+        print_line("no table is proven; the library's own choice stands")
         return
     rows = [
         [
@@ -109,7 +111,7 @@ def _print_table(result: CollectiveResult, part: TablePart) -> None:
         ">interval",
         "verdict",
     ]
-    out.print(table("", columns, rows))
+    print_table("", columns, rows)
 
 
 def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
@@ -117,12 +119,10 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
     found = part.multi_object
     if found is None:
         return
-    out = console()
-    out.print(
+    print_line(
         f"{part.operation} on {part.ranks} ranks, the library and several senders on each node "
         f"(mcoll), in {found.blocks} blocks",
-        markup=False,
-        style="bold",
+        bold=True,
     )
     rows = [
         [
@@ -145,41 +145,37 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
         ">interval",
         "winner",
     ]
-    out.print(table("", columns, rows))
-    out.print("ratio: the library's time / that of mcoll; no winner: not decided", markup=False)
+    print_table("", columns, rows)
+    print_line("ratio: the library's time / that of mcoll; no winner: not decided")
     if found.switches:
         said = ",".join(f"{name}={value}" for name, value in found.switches.items())
-        out.print(
+        print_line(
             "switches of the fastest forms (not compared as a whole); to publish them:\n"
             f"  python -P -m runner.runtimes.intranode.publish --library mcoll --from {said}",
-            markup=False,
-            soft_wrap=True,
+            whole=True,
         )
 
 
 def _print(result: CollectiveResult) -> None:
-    out = console()
     for part in result.parts:
-        out.print()
-        out.print(
+        print_line()
+        print_line(
             f"{part.operation} on {part.ranks} ranks: measured {part.points} of "
             f"{part.grid} points of the full grid ({part.points / part.grid:.0%}); "
             f"{part.launches} launches including the proof",
-            markup=False,
-            style="bold",
+            bold=True,
         )
         _print_table(result, part)
         _print_rivals(result, part)
     if result.left_out:
-        out.print(
+        print_line(
             f"\nThe budget was spent before {', '.join(result.left_out)}. The same command "
-            "with a larger --budget continues.",
-            markup=False,
+            "with a larger --budget continues."
         )
     if not result.guarded:
-        out.print()
-        out.print(HEADLINES["unguarded"], style="bold", markup=False)
-        out.print(WHY_UNGUARDED, markup=False)
-    out.print(
+        print_line()
+        print_line(HEADLINES["unguarded"], bold=True)
+        print_line(WHY_UNGUARDED)
+    print_line(
         "\n* size between two sizes that were searched; the intervals hold for all sizes together"
     )

@@ -9,7 +9,7 @@ from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.study.request import CompareRequest
 from autotune.terminal.command_line import program_words
-from autotune.terminal.render import error_console, to_stderr, write_json
+from autotune.terminal.render import print_message, to_stderr, write_json
 
 
 @takes_request
@@ -71,7 +71,7 @@ def compare(
             outcome = compare_settings(comparison, opened)
         except KeyboardInterrupt:
             said = "\nInterrupted. Every finished run is stored; the same command continues."
-            error_console().print(said, markup=False)
+            print_message(said)
             raise
     figures = outcome.figures
     if json_out:

@@ -20,7 +20,13 @@ from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
 from autotune.document import Document, Omitted
 from autotune.errors import UsageError
-from autotune.terminal.render import WIDTH, console, note_line, table, write_json
+from autotune.terminal.render import (
+    WIDTH,
+    print_line,
+    print_note,
+    print_table,
+    write_json,
+)
 from autotune.wording import beginning, count, percent, seconds
 from runner.files.paths import exists, is_file
 
@@ -68,7 +74,7 @@ def list_(json_out: JsonOut = None) -> None:
         for entry in found
     ]
     columns = ["dataset", "kind", ">cells", "date", "in"]
-    console().print(table("", columns, rows))
+    print_table("", columns, rows)
 
 
 def _entry(folder: Path) -> DatasetRow:
@@ -110,36 +116,32 @@ def describe(
     if json_out == "-":
         return
     card = found.card
-    out = console()
-    out.print(f"{card.name} ({card.kind}) of {card.date}: {card.title}", markup=False)
+    print_line(f"{card.name} ({card.kind}) of {card.date}: {card.title}")
     # Exported studies have no planned time.
     planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
-    out.print(
+    print_line(
         f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
-        f"in {seconds(card.measured_s)}{planned}",
-        markup=False,
+        f"in {seconds(card.measured_s)}{planned}"
     )
     _print(words)
     if card.guard_note:
-        out.print(note_line(card.guard_note.code, card.guard_note.words), markup=False)
+        print_note(card.guard_note)
 
 
 def _print(words: Description) -> None:
-    out = console()
     columns = ["cell", "split", ">settings", ">runs", ">ok", ">default", ">noise", ">gain", ""]
-    out.print(table("", columns, [_row(cell) for cell in words.cells]))
-    out.print(
+    print_table("", columns, [_row(cell) for cell in words.cells])
+    print_line(
         f"{words.runs} runs, {words.bytes / MIB:.2f} MiB. noise: scatter of single "
         "runs of the default; gain (grids only): gain of the best setting, which is "
-        "chosen on one half of the runs and valued on the other half",
-        markup=False,
+        "chosen on one half of the runs and valued on the other half"
     )
     for cell in words.cells:
         if cell.best and cell.null is not True:
             ratio = f"x{cell.best_ratio:.3f}" if cell.best_ratio else ""
             said = f"{cell.key}: smallest median {ratio}: "
             room = 2 * WIDTH - len(said)
-            out.print(f"{said}{beginning(cell.best, room)}", markup=False)
+            print_line(f"{said}{beginning(cell.best, room)}")
 
 
 def _row(cell: CellWords) -> list[str]:
@@ -225,10 +227,7 @@ def trace(
         features.portable().save(path)
         done += 1
     have = sum(is_file(place / f"{cell.key}.json") for cell in found.cells)
-    console().print(
-        f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features",
-        markup=False,
-    )
+    print_line(f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features")
 
 
 def _refuse_arguments(cells: Sequence[Cell]) -> None:
@@ -276,16 +275,12 @@ def classes(
         write_json(ClassList(silhouette=found.silhouette, classes=found.classes), json_out)
     if json_out == "-":
         return
-    out = console()
     clear = "-" if found.silhouette is None else f"{found.silhouette:.2f}"
-    out.print(
-        f"{len(found.classes)} classes; mean silhouette {clear} (1: clearly separated)",
-        markup=False,
-    )
+    print_line(f"{len(found.classes)} classes; mean silhouette {clear} (1: clearly separated)")
     for one in found.classes:
-        out.print(f"class {one.number}: {', '.join(one.cells)}", markup=False)
+        print_line(f"class {one.number}: {', '.join(one.cells)}")
         if one.marks:
-            out.print(f"  {words_of(one.marks)}", markup=False)
+            print_line(f"  {words_of(one.marks)}")
 
 
 @dataset.command("export")
@@ -310,7 +305,7 @@ def export(
     with reading(store) as opened:
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
-    console().print(f"wrote {out}: {len(made.runs())} runs", markup=False)
+    print_line(f"wrote {out}: {len(made.runs())} runs")
 
 
 @dataset.command("import")
@@ -329,6 +324,4 @@ def import_(
     from autotune.datasets.exchange import import_folder
 
     made = import_folder(folder, name, own_folder() if user else FOLDER)
-    console().print(
-        f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells", markup=False
-    )
+    print_line(f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells")

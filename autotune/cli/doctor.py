@@ -8,7 +8,7 @@ import typer
 
 from autotune.cli.options import JsonOut, opt
 from autotune.cli.requests import ClusterName, Mpi
-from autotune.terminal.render import console, hanging, write_json
+from autotune.terminal.render import print_hanging, write_json
 
 if TYPE_CHECKING:
     from autotune.api.doctor import DoctorFinding
@@ -36,8 +36,7 @@ def doctor(
 
 
 def _print(findings: list[DoctorFinding]) -> None:
-    out = console()
     for finding in findings:
-        out.print(hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}"))
+        print_hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}")
         if finding.advice:
-            out.print(hanging("         -> ", finding.advice))
+            print_hanging("         -> ", finding.advice)

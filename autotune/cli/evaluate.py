@@ -13,7 +13,13 @@ from autotune.cli.options import JsonOut
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
-from autotune.terminal.render import console, error_console, note_line, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_message,
+    print_note,
+    print_table,
+    write_json,
+)
 from autotune.wording import remaining
 
 if TYPE_CHECKING:
@@ -90,7 +96,7 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
     if json_out != "-":
         _print(found)
         for note in data.notes:
-            console().print(note_line(note.code, note.words), markup=False)
+            print_note(note)
 
 
 class _Counting:
@@ -109,11 +115,10 @@ class _Counting:
             left = f", about {remaining(spent / self._done * (total - self._done))} left"
         self._done += 1
         if not self._quiet:
-            error_console().print(f"{words}{left}", markup=False)
+            print_message(f"{words}{left}")
 
 
 def _print(found: Evaluation) -> None:
-    out = console()
     columns = ["method", ">performance", ">worst", ">share", ">slower", ">as stated"]
     columns += [">on null", ">covered"]
     rows = [
@@ -129,20 +134,17 @@ def _print(found: Evaluation) -> None:
         ]
         for r in found.rows
     ]
-    out.print(
-        table(
-            f"{found.cells} cells, {found.null_cells} of them null; left out: {found.left_out}",
-            columns,
-            rows,
-        )
+    print_table(
+        f"{found.cells} cells, {found.null_cells} of them null; left out: {found.left_out}",
+        columns,
+        rows,
     )
-    out.print(
+    print_line(
         "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over "
         "cells with a possible gain; slower: number of cells that are slower than "
         "their default beyond noise; as stated: how many the stated chances expect; on null: "
         "number of settings named where the default is best; covered: programs whose stated "
-        "95 % interval holds the measured gain",
-        markup=False,
+        "95 % interval holds the measured gain"
     )
 
 

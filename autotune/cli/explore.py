@@ -13,7 +13,12 @@ from autotune.cli.requests import takes_request
 from autotune.document import Document, Number
 from autotune.terminal.command_line import this_command
 from autotune.terminal.progress import LiveLine
-from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_message,
+    print_table,
+    write_json,
+)
 from autotune.wording import remaining, seconds
 
 if TYPE_CHECKING:
@@ -85,11 +90,10 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
         result = vars(describe(campaign.dataset))
         write_json(ExploredDataset(**result, finished=done, folder=f"{folder}"), json_out)
     if json_out != "-":
-        console().print(
+        print_line(
             f"{folder}: {'all blocks of the cells are measured' if done else 'not finished'}; "
             f"to describe it:  autotune dataset describe {shlex.quote(str(folder))}",
-            markup=False,
-            soft_wrap=True,
+            whole=True,
         )
 
 
@@ -99,10 +103,7 @@ def _passed_on(path: Path) -> str:
 
 
 def _continuation(why: str) -> None:
-    error_console().print(
-        f"autotune: {why}.  Continue with:\n  {this_command()}",
-        markup=False,
-    )
+    print_message(f"autotune: {why}.  Continue with:\n  {this_command()}")
 
 
 def _show(plan: ExplorationPlan, prepared: list[PreparedCell], json_out: str | None) -> None:
@@ -131,11 +132,8 @@ def _show(plan: ExplorationPlan, prepared: list[PreparedCell], json_out: str | N
         for p in prepared
     ]
     columns = ["cell", "split", ">settings", ">runs", ">blocks", ">planned"]
-    out = console()
-    out.print(table(f"{plan.name} ({plan.kind})", columns, rows))
-    out.print(
-        f"planned time of all cells: {seconds(sum(p.planned_s for p in prepared))}", markup=False
-    )
+    print_table(f"{plan.name} ({plan.kind})", columns, rows)
+    print_line(f"planned time of all cells: {seconds(sum(p.planned_s for p in prepared))}")
 
 
 class ExploreProgress(LiveLine):

@@ -12,7 +12,14 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.document import Document, LibraryName, Number
 from autotune.files import check_writable
-from autotune.terminal.render import console, error_console, note_line, table, write_json
+from autotune.terminal.render import (
+    console,
+    note_line,
+    print_line,
+    print_message,
+    print_table,
+    write_json,
+)
 from autotune.wording import Metric, count, seconds
 
 if TYPE_CHECKING:
@@ -137,10 +144,10 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
             note_line("metric.none", traced.record.reason),
             *failure_lines(traced.record),
         ):
-            error_console().print(line, markup=False)
+            print_message(line)
     if json_out != "-":
         _print(found, traced)
-        console().print(f"features written to {out}", markup=False, soft_wrap=True)
+        print_line(f"features written to {out}", whole=True)
 
 
 def _print(found: Features, traced: TracedRun) -> None:
@@ -154,26 +161,25 @@ def _print(found: Features, traced: TracedRun) -> None:
         if figure is None
         else f", metric {metric_words} (slower than usual, because it was traced)"
     )
-    out.print(
+    print_line(
         f"{found.ranks} ranks on {count(found.nodes, 'node')}; {seconds(found.wall_s)} "
         "between MPI_Init and MPI_Finalize, wall time "
-        f"{seconds(traced.record.wall_s)}{told}",
-        markup=False,
+        f"{seconds(traced.record.wall_s)}{told}"
     )
     rows = [
         [name, f"{found.values[name]:.6g}", spec.unit, spec.kind]
         for name, spec in SPECS.items()
         if spec.group in _PRINTED_GROUPS and found.values[name]
     ]
-    out.print(table("", ["feature", ">value", "unit", "from"], rows))
+    print_table("", ["feature", ">value", "unit", "from"], rows)
     rest = sum(1 for value in found.values.values() if not value)
-    out.print(
+    print_line(
         f"{rest} features are 0; for all features and their definitions: autotune features --list"
     )
     if found.profile and found.profile.rows:
         from autotune.terminal.profile import profile_table
 
-        out.print()
+        print_line()
         out.print(profile_table(found.profile))
 
 
@@ -188,4 +194,4 @@ def _explain(json_out: str | None) -> None:
         write_json(rows, json_out)
     if json_out != "-":
         lines = [[s.name, s.unit, s.kind, s.definition] for s in FEATURES]
-        console().print(table("", ["feature", "unit", "from", "definition"], lines))
+        print_table("", ["feature", "unit", "from", "definition"], lines)

@@ -10,7 +10,12 @@ from autotune.cli.anova import one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.files import write_text
-from autotune.terminal.render import console, note_line, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_note,
+    print_table,
+    write_json,
+)
 from autotune.wording import count, percent
 
 if TYPE_CHECKING:
@@ -46,21 +51,19 @@ def importance_of(
     if json_out != "-":
         _print(found, request.limit)
         if picture is not None:
-            console().print(f"wrote {picture}", markup=False)
+            print_line(f"wrote {picture}")
 
 
 def _print(explained: Explained, limit: int) -> None:
-    out = console()
     found, result, known = explained.table, explained.result, explained.known
-    out.print(
+    print_line(
         f"{found.origin}: {result.rows} rows (setting x cell), "
         f"{count(len(found.cells), 'cell')}; the random forest explains "
         f"{max(result.r2, 0):.0%} of the variance of settings that it was not trained "
-        "on",
-        markup=False,
+        "on"
     )
     for note in explained.notes:
-        out.print(note_line(note.code, note.words), markup=False)
+        print_note(note)
     # A search does not draw settings at random, so a parameter that was set together with a good
     # one looks good, too.
     chosen = found.origin.startswith("study")
@@ -69,20 +72,18 @@ def _print(explained: Explained, limit: int) -> None:
     columns = ["parameter", ">shuffled", ">95 %", ">alone", ">Pearson", ">rank"]
     which = "the variance, shown where it is certain" if chosen else "the variance"
     title = f"share of {which} (shuffled: interactions included)"
-    out.print(table(title, columns, rows))
+    print_table(title, columns, rows)
     signs = {"*": "certainly above 0", "!": "needed, as the proof has shown"}
     used = [f"{s} {w}" for s, w in signs.items() if any(row[0].endswith(s) for row in rows)]
-    out.print(
-        "; ".join(used) or "no parameter has a certain effect: there are too few runs", markup=False
-    )
+    print_line("; ".join(used) or "no parameter has a certain effect: there are too few runs")
     if known.proven:
-        out.print(f"proven: {percent(known.gain)} with {', '.join(known.proven)}", markup=False)
+        print_line(f"proven: {percent(known.gain)} with {', '.join(known.proven)}")
     if known.taken_out:
         words = "taken out of the proven setting, which is no slower without"
-        out.print(f"{words}: {', '.join(known.taken_out)}", markup=False)
+        print_line(f"{words}: {', '.join(known.taken_out)}")
     if explained.gone:
         names = ", ".join(explained.gone)
-        out.print(f"left out, because the program does not use them: {names}", markup=False)
+        print_line(f"left out, because the program does not use them: {names}")
     sure = {m.name for m in result.parameters if m.certain or not chosen}
     strong = [p for p in result.pairs if p.share >= 0.01 and {p.first, p.second} <= sure]
     strong = strong[:SHOWN_PAIRS]
@@ -91,10 +92,8 @@ def _print(explained: Explained, limit: int) -> None:
             [f"{p.first} x {p.second}", f"{p.share:.1%}", f"{p.lo:.1%} .. {p.hi:.1%}"]
             for p in strong
         ]
-        out.print(
-            table(
-                "interactions (beyond the effects of each alone)", ["pair", ">share", ">95 %"], rows
-            )
+        print_table(
+            "interactions (beyond the effects of each alone)", ["pair", ">share", ">95 %"], rows
         )
 
 

@@ -12,7 +12,7 @@ import typer
 from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console
+from autotune.terminal.render import print_line
 from runner import files
 from runner.files.paths import exists
 
@@ -82,8 +82,8 @@ def translate(
     words = (
         f"mpirun -n 1 python {shlex.quote(str(place))} ARGUMENTS --workers 2 --ranks-per-process 4"
     )
-    console().print(f"wrote {place}; to run it:\n  {words}", markup=False, soft_wrap=True)
+    print_line(f"wrote {place}; to run it:\n  {words}", whole=True)
     if made.regions:
         compiled = sum(not region.reason for region in made.regions)
         count = f"{compiled} of {len(made.regions)} regions can be compiled"
-        console().print(count, markup=False, soft_wrap=True)
+        print_line(count, whole=True)

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.study.request import NoiseRequest
-from autotune.terminal.render import console, error_console, to_stderr, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_message,
+    to_stderr,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from autotune.study.noise import NoiseReport
@@ -43,7 +48,7 @@ def noise(
             )
         except KeyboardInterrupt:
             said = "\nInterrupted. Every finished run is stored; the same command measures anew."
-            error_console().print(said, markup=False)
+            print_message(said)
             raise
     if json_out:
         write_json(report, json_out)
@@ -55,12 +60,11 @@ def _print(report: NoiseReport) -> None:
     from autotune.stats import estimate_words
     from autotune.terminal.outcome import print_noise
 
-    out = console()
     words = estimate_words(report.seconds)
     if report.metric.unit != "s":
         shown, seen = report.metric.words, report.seconds
         span = "interval" if seen.interval else "range"
         # The largest time is the smallest rate.
         words = f"{shown(seen.median)}, {span} {shown(seen.hi)} to {shown(seen.lo)}, {seen.n} runs"
-    out.print(f"default: {words}", style="bold", markup=False)
+    print_line(f"default: {words}", bold=True)
     print_noise(report.to_json())

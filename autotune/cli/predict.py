@@ -11,7 +11,7 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import print_line, write_json
 
 if TYPE_CHECKING:
     from autotune.api.prediction_check import PredictionCheck
@@ -127,22 +127,16 @@ def _end(
     check: bool,
     quiet: bool,
 ) -> None:
-    out = console()
     if not quiet and check and proof is None:
-        out.print("nothing to check: no gain is expected of any setting", markup=False)
+        print_line("nothing to check: no gain is expected of any setting")
     if not quiet and written is not None:
-        out.print(
-            f"parameter file: mpirun --tune {shlex.quote(str(written))} ...",
-            markup=False,
-            soft_wrap=True,
-        )
+        print_line(f"parameter file: mpirun --tune {shlex.quote(str(written))} ...", whole=True)
     elif not quiet and params_file is not None and proof is None and not len(named.setting):
-        out.print(
-            f"{params_file} not written: the predicted setting is the default, which needs no file",
-            markup=False,
+        print_line(
+            f"{params_file} not written: the predicted setting is the default, which needs no file"
         )
     elif not quiet and params_file is not None and proof is not None:
-        out.print(f"{params_file} not written: {proof.why_not}", markup=False, soft_wrap=True)
+        print_line(f"{params_file} not written: {proof.why_not}", whole=True)
     if proof is not None and proof.outcome.failed:
         raise WorkError(proof.outcome.failed, code="prediction.check_fails")
     if refused:

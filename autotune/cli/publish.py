@@ -15,7 +15,16 @@ from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
 from autotune.document import Document, Omitted
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
-from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
+from autotune.terminal.render import (
+    error_console,
+    note_line,
+    print_hanging,
+    print_line,
+    print_message,
+    print_note,
+    print_table,
+    write_json,
+)
 from autotune.wording import key_parts
 from runner.files.paths import is_file
 
@@ -152,15 +161,11 @@ def publish(
     asked = len(chosen)
     chosen = formats.complete(chosen, proposal.content, library)
     for more in chosen[asked:] if format_names else ():
-        error_console().print(
-            f"also --format {more.name}: without it the other file does nothing", markup=False
-        )
+        print_message(f"also --format {more.name}: without it the other file does nothing")
     if not format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)
-        error_console().print(
-            f"formats for this user only: {said} (--formats lists all)", markup=False
-        )
+        print_message(f"formats for this user only: {said} (--formats lists all)")
     planned = plan_files(proposal, chosen, place, library, out, force=force, unproven=unproven)
     if dry_run or show_diff:
         _preview(planned, library, show_diff, json_out)
@@ -195,21 +200,20 @@ def _write(proposal: PublicationSource, done: list[Published], json_out: str) ->
 def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
     from autotune.publish.tune_file import gain_words
 
-    out = console()
     seen = proposal.evidence
-    out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
-    out.print(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
+    print_line(f"{seen.source}: {', '.join(key_parts(seen.setting))}")
+    print_line(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}")
     if seen.checked:
-        out.print(seen.checked, markup=False)
+        print_line(seen.checked)
     for doubt in proposal.doubts if force else ():
-        out.print(note_line(doubt.code, doubt.words), markup=False)
+        print_note(doubt)
     for one in done:
         mark = "published" if one.proven else "written, UNPROVEN"
-        out.print(f"{mark}: {one.path} ({one.format})", markup=False, soft_wrap=True)
-        out.print(f"  {one.probe}", markup=False)
+        print_line(f"{mark}: {one.path} ({one.format})", whole=True)
+        print_line(f"  {one.probe}")
         if one.edited is not None:
-            out.print(f"  the edited file was saved as {one.edited}", markup=False, soft_wrap=True)
-        out.print(f"  undo: {one.undo}", markup=False, soft_wrap=True)
+            print_line(f"  the edited file was saved as {one.edited}", whole=True)
+        print_line(f"  undo: {one.undo}", whole=True)
 
 
 def _print_places(planned: Sequence[Planned], library: Library) -> None:
@@ -218,14 +222,13 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
     from autotune.publish.programs import recorded_only
     from autotune.publish.publication import is_live
 
-    out = console()
     read = [one for one in planned if is_live(one, library)]
     for one in planned:
         if one in read:
             continue
         usual = one.fmt.default_path(one.header.cluster, library)
         words = f"no library reads {one.path}; install it where this library reads {usual}"
-        out.print(note_line("publish.not_read", words), markup=False, soft_wrap=True)
+        print_line(note_line("publish.not_read", words), whole=True)
     check = planned[0].header.evidence.check
     names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
     for kind, name in dict.fromkeys(names):
@@ -235,12 +238,12 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
                 f"configs/{kind}/{name}.toml is found from this directory only; for "
                 f"cron, copy it to {place}, or run the command after cd {Path.cwd()}"
             )
-            out.print(note_line("publish.local_config", words), markup=False, soft_wrap=True)
+            print_line(note_line("publish.local_config", words), whole=True)
     if read:
         again = " --run-recorded" if recorded_only(check) else ""
         files = shlex.join(str(one.path) for one in read)
         words = f"to check it again later:  autotune verify-published{again} {files}"
-        out.print(words, markup=False, soft_wrap=True)
+        print_line(words, whole=True)
 
 
 def _preview(
@@ -262,11 +265,10 @@ def _preview(
         write_json(PlannedFiles(files=rows), json_out)
     if json_out == "-":
         return
-    out = console()
     for one, text in zip(planned, texts, strict=True):
         if not show_diff:
-            out.print(f"would write {one.path}:", style="bold", markup=False, soft_wrap=True)
-        out.print(text, markup=False, soft_wrap=True)
+            print_line(f"would write {one.path}:", whole=True, bold=True)
+        print_line(text, whole=True)
 
 
 def _list(library: Library, json_out: str | None) -> None:
@@ -280,16 +282,12 @@ def _list(library: Library, json_out: str | None) -> None:
         return
     words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
     title = f"proven here: {library.family} {library.version} can be seen to obey the file"
-    out = console()
-    out.print(table(title, ["format", "description", "proven here"], words))
+    print_table(title, ["format", "description", "proven here"], words)
     reasons: dict[str, list[str]] = {}
     for name, _, why in rows:
         if why:
             reasons.setdefault(why, []).append(name)
     if reasons:
-        out.print(
-            "\nnot proven here (publish --unproven writes these formats all the same):",
-            markup=False,
-        )
+        print_line("\nnot proven here (publish --unproven writes these formats all the same):")
     for why, names in reasons.items():
-        out.print(hanging("  ", f"{', '.join(names)}: {why}"))
+        print_hanging("  ", f"{', '.join(names)}: {why}")

@@ -13,7 +13,7 @@ from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import print_line, write_json
 from autotune.wording import count
 from runner.files.paths import exists
 
@@ -93,7 +93,6 @@ def report(
         )
         write_json(written, json_out)
     if json_out != "-":
-        console().print(
-            f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}",
-            markup=False,
+        print_line(
+            f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}"
         )

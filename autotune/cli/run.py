@@ -15,7 +15,13 @@ from autotune.notes import Say
 from autotune.study.request import RunRequest
 from autotune.targets.rows import ProposedFigure
 from autotune.targets.target import NOT_PARAMETERS
-from autotune.terminal.render import console, error_console, table, to_stderr, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_message,
+    print_table,
+    to_stderr,
+    write_json,
+)
 from autotune.wording import UNGUARDED, Metric, seconds
 from runner.types import LIBRARY, RunRecord
 
@@ -85,47 +91,44 @@ def run(
 
 
 def _say(words: str) -> None:
-    error_console().print(words, markup=False)
+    print_message(words)
 
 
 def _print(record: RunRecord, guard: bool) -> None:
     from autotune.targets.metric import failure_lines
     from autotune.terminal.transports import carried_by, is_carrier, print_transports
 
-    out = console()
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
-    out.print(words, markup=False, style="bold")
+    print_line(words, bold=True)
     figure = (
         "" if record.metric_s is None else f"metric {Metric.of(record).words(record.metric_s)}, "
     )
     verified = {True: "verified", False: "NOT verified", None: "not verified (no --verify)"}
-    out.print(
+    print_line(
         f"{figure}wall time {seconds(record.wall_s)}, CPU time "
         f"{seconds(record.cpu_s)}, foreign load {seconds(record.foreign_cpu_s)}, "
-        f"{verified[record.verified]}",
-        markup=False,
+        f"{verified[record.verified]}"
     )
     if not guard and record.foreign_cpu_s > record.foreign_limit_s:
-        out.print(
+        print_line(
             f"{UNGUARDED}, which would have rejected this run (limit: "
-            f"{seconds(record.foreign_limit_s)} of foreign load)",
-            markup=False,
+            f"{seconds(record.foreign_limit_s)} of foreign load)"
         )
     if record.bindings:
-        out.print(f"ranks bound to CPUs: {' | '.join(record.bindings)}", markup=False)
+        print_line(f"ranks bound to CPUs: {' | '.join(record.bindings)}")
     rows = [
         [name, r.requested, r.effective or "-", r.state]
         for name, r in sorted(record.read_back.items())
         if not is_carrier(name)
     ]
     if rows:
-        out.print(table("", ["parameter", "requested", "in force", "state"], rows))
+        print_table("", ["parameter", "requested", "in force", "state"], rows)
     print_transports({"this run": carried_by(record.read_back)})
     if record.inherited:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
-        out.print(f"inherited settings in force: {names}", markup=False)
+        print_line(f"inherited settings in force: {names}")
     for line in failure_lines(record):
-        out.print(line, markup=False, soft_wrap=line.startswith(" "))
+        print_line(line, whole=line.startswith(" "))
 
 
 _TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
@@ -143,4 +146,4 @@ def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]])
         lines.append(f"threads: {threads.source}")
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]
     for line in filter(None, lines):
-        console().print(line, markup=False)
+        print_line(line)

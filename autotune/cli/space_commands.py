@@ -20,7 +20,7 @@ from autotune.space.check import SpaceFinding, check_file
 from autotune.space.definition import KIND
 from autotune.space.discover import as_toml, discover, idle_parameters, outranked_parameters
 from autotune.targets.startup import transport_in_force
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import print_line, print_table, write_json
 from runner.files.paths import exists
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
@@ -83,7 +83,7 @@ def list_spaces(json_out: JsonOut = None) -> None:
     if json_out:
         write_json([SpaceRow(name=f.name, file=f.path) for f in files], json_out)
         return
-    console().print(table("", ["space", "file"], [[f.name, f.path] for f in files]))
+    print_table("", ["space", "file"], [[f.name, f.path] for f in files])
 
 
 @space.command("show")
@@ -110,24 +110,23 @@ def show(
     if json_out:
         write_json(_shown(known), json_out)
         return
-    out = console()
     rows = [[p.name, _levels(p), "-" if p.default is None else str(p.default)] for p in known]
     title = (
         f"{known.name} on {library.family} {library.version}: {known.combinations():.3g} settings"
     )
-    out.print(table(title, ["parameter", "levels", "default"], rows))
+    print_table(title, ["parameter", "levels", "default"], rows)
     if known.derived:
-        out.print("derived values:", markup=False)
+        print_line("derived values:")
         for derived, expr in known.derived.items():
-            out.print(f"  {derived} = {expr}", markup=False)
+            print_line(f"  {derived} = {expr}")
     if known.constraints:
-        out.print("constraints:", markup=False)
+        print_line("constraints:")
         for rule in known.constraints:
-            out.print(f"  {rule}", markup=False)
+            print_line(f"  {rule}")
     if known.absent:
-        out.print("not available in this MPI library:", markup=False)
+        print_line("not available in this MPI library:")
         for missing, why in known.absent.items():
-            out.print(f"  {missing}: {why}", markup=False)
+            print_line(f"  {missing}: {why}")
 
 
 def _levels(parameter: Parameter) -> str:
@@ -163,12 +162,11 @@ def check(
         checked = CheckedSpace(file=report.path, ok=report.ok, findings=report.findings)
         write_json(checked, json_out)
     if json_out != "-":
-        out = console()
         for finding in report.findings:
-            out.print(str(finding), markup=False)
+            print_line(str(finding))
         count = len(report.space.parameters) if report.space else 0
         words = f"good: {count} parameters" if report.ok else f"{len(report.errors)} to correct"
-        out.print(f"{report.path} on {report.library}: {words}", markup=False)
+        print_line(f"{report.path} on {report.library}: {words}")
     if not report.ok:
         raise typer.Exit(2)
 
@@ -230,27 +228,24 @@ def discover_parameters(
                 code="file.exists",
             )
         write_text(out, as_toml(found, library))
-        console().print(
+        print_line(
             f"wrote {out} with {len(found)} parameters; edit the levels, then run:\n"
             f"  autotune space check {shlex.quote(str(out))}",
-            markup=False,
-            soft_wrap=True,
+            whole=True,
         )
     else:
         rows = [[i.name, i.default, _kind(i), i.help] for i in found]
-        console().print(table("", ["parameter", "default", "kind", "meaning"], rows))
-        console().print(f"{len(found)} parameters", markup=False)
+        print_table("", ["parameter", "default", "kind", "meaning"], rows)
+        print_line(f"{len(found)} parameters")
         if idle:
-            console().print(
+            print_line(
                 f"{len(idle)} parameters are left out: they cannot act, because the messages go "
-                f"by {transport} (--all lists them)",
-                markup=False,
+                f"by {transport} (--all lists them)"
             )
         if below:
-            console().print(
+            print_line(
                 f"{len(below)} parameters of components of collectives are left out: another one "
-                f"has a higher priority (--all lists them)",
-                markup=False,
+                f"has a higher priority (--all lists them)"
             )
 
 

@@ -22,7 +22,7 @@ from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
 from autotune.study.result import FINISHED, follow_moved_study
 from autotune.study.screening_summary import screening_words
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import print_line, print_table, write_json
 from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
 
 EVERY_S = 2.0
@@ -54,7 +54,7 @@ def status(
             if json_out:
                 write_json(None, json_out)
             if json_out != "-":
-                console().print(f"no studies in {opened.label}", markup=False)
+                print_line(f"no studies in {opened.label}")
                 _print_expired(expired)
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
@@ -71,11 +71,10 @@ def status(
 
 
 def _print(data: StudyStatus) -> None:
-    out = console()
     counts = ", ".join(f"{count} {state}" for state, count in data.trials.items())
-    out.print(f"study {data.study}: {data.status}; trials: {counts or 'none'}", markup=False)
+    print_line(f"study {data.study}: {data.status}; trials: {counts or 'none'}")
     if not data.guard and not data.result:
-        out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
+        print_line(f"{UNGUARDED}: this study proves nothing")
     rows = [
         [
             str(row.trial),
@@ -86,50 +85,44 @@ def _print(data: StudyStatus) -> None:
         for row in data.running
     ]
     if rows:
-        out.print(table("running", [">trial", "setting", "worker", ">last seen (ago)"], rows))
+        print_table("running", [">trial", "setting", "worker", ">last seen (ago)"], rows)
     if data.proving:
-        out.print(f"{data.proving} runs the proof", markup=False)
+        print_line(f"{data.proving} runs the proof")
     for row in data.lost if data.result is None else ():
-        out.print(
+        print_line(
             f"lost: worker {row.host}:{row.pid}, last seen {seconds(row.seen_s)} "
-            "ago; the runs that it finished are stored",
-            markup=False,
+            "ago; the runs that it finished are stored"
         )
     if data.joinable and data.status not in (*FINISHED, "searching", "proving"):
-        out.print(
-            f"no worker is active; to continue: autotune worker {data.study}",
-            markup=False,
-        )
+        print_line(f"no worker is active; to continue: autotune worker {data.study}")
     if data.result:
         _print_answer(data.result)
     elif data.best:
-        out.print(
+        print_line(
             f"best so far (not proven): {data.best.ratio:.3f} times the default's "
-            f"time, {short_setting(data.best.setting)}",
-            markup=False,
+            f"time, {short_setting(data.best.setting)}"
         )
     if data.fidelity is not None:
-        out.print(screening_words(data.fidelity), markup=False)
+        print_line(screening_words(data.fidelity))
     for place, number in data.runs_by_place.items():
-        out.print(f"{count(number, 'run')} on {place}", markup=False)
+        print_line(f"{count(number, 'run')} on {place}")
     _print_expired(data.expired)
 
 
 def _print_expired(files: Sequence[ExpiredPublication]) -> None:
     """Print expired files with their commands, which are made to be copied and not wrapped."""
     for file in files:
-        console().print(f"{file.path}: {file.words}", markup=False, soft_wrap=True)
+        print_line(f"{file.path}: {file.words}", whole=True)
         for what, line in file.commands.items():
-            console().print(f"  to {what}: {line}", markup=False, soft_wrap=True)
+            print_line(f"  to {what}: {line}", whole=True)
 
 
 def _print_answer(answer: SearchAnswer) -> None:
-    out = console()
-    out.print(HEADLINES[answer.status], markup=False)
+    print_line(HEADLINES[answer.status])
     if answer.gain is not None:
         ends = interval(answer.gain_ci95) if answer.gain_ci95 else ""
         named = short_setting(answer.recommended)
-        out.print(f"{named}: {percent(answer.gain)} ({ends})", markup=False)
+        print_line(f"{named}: {percent(answer.gain)} ({ends})")
 
 
 def _seen(row: RunningTrial) -> str:

@@ -33,7 +33,7 @@ from autotune.targets.executables import (
 )
 from autotune.targets.rows import ExecutableRows
 from autotune.terminal.outcome import print_comparison, print_noise, print_result
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import print_line, print_table, write_json
 from autotune.terminal.transports import Carriers, carried_by, print_transports
 from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
 
@@ -116,9 +116,8 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     if json_out:
         write_json([_row(s) for s in found], json_out)
         return
-    out = console()
     if not found:
-        out.print(f"no studies in {shown}", markup=False)
+        print_line(f"no studies in {shown}")
         return
     rows = [
         [
@@ -135,7 +134,7 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
         for s in found
     ]
     columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "", "begun"]
-    out.print(table("", columns, rows))
+    print_table("", columns, rows)
 
 
 def _row(study: StudySummary) -> StudyLine:
@@ -196,8 +195,7 @@ def show(
         _print_noise(found)
     elif found.result is not None and found.status in FINISHED:
         print_result(replace(Result.from_json(found.result), unchecked=reasons))
-    out = console()
-    out.print()
+    print_line()
     stored = (found.result or {}).get("metric")
     metric = Metric() if stored is None else Metric(**stored)
     reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
@@ -216,21 +214,20 @@ def show(
     title = f"fastest settings by the median of all their runs (no comparison{above})"
     if not whole and any(row[0].endswith(" more") for row in rows):
         title += "; --whole lists them in full"
-    out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
+    print_table(title, ["setting", ">median", ">raw", ">runs"], rows)
     print_transports({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
     _print_executables(files, changes)
     words = ", ".join(f"{count} {state}" for state, count in states.items())
-    out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
+    print_line(f"runs: {words or 'none'}; status {found.status}")
 
 
 def _print_executables(
     files: Sequence[ExecutableFile], changes: Sequence[ExecutableChange]
 ) -> None:
-    out = console()
     for file in files:
-        out.print(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}", markup=False)
+        print_line(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}")
     if changes:
-        out.print(f"not what was measured: {change_words(changes)}", markup=False)
+        print_line(f"not what was measured: {change_words(changes)}")
 
 
 def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
@@ -263,7 +260,7 @@ def _print_comparison(study: StudyRecord) -> None:
 
 def _print_noise(study: StudyRecord) -> None:
     try:
-        console().print()
+        print_line()
         print_noise(study.result or {})
     except (LookupError, TypeError, ValueError, AttributeError) as problem:
         raise damaged_result(problem) from None
@@ -271,15 +268,13 @@ def _print_noise(study: StudyRecord) -> None:
 
 def _print_key(study: StudyRecord) -> None:
     key = study.key
-    out = console()
-    out.print(
+    print_line(
         f"study {study.hash[:12]} of {study.created_at[:16]}: {key.app.name} on {key.ranks} ranks, "
         f"{key.mpi_title}, cluster {key.cluster}, space {key.space_name}, "
-        f"{key.strategy}, seed {key.seed}",
-        markup=False,
+        f"{key.strategy}, seed {key.seed}"
     )
     if not key.has_guard:
-        out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
+        print_line(f"{UNGUARDED}: this study proves nothing")
 
 
 def export(
@@ -309,4 +304,4 @@ def export(
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
         written = export_study(opened, found.id, to, path, force, output)
-    console().print(f"wrote {written}", markup=False)
+    print_line(f"wrote {written}")

@@ -11,7 +11,13 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, note_line, table, write_json
+from autotune.terminal.render import (
+    note_line,
+    print_line,
+    print_message,
+    print_table,
+    write_json,
+)
 from autotune.wording import percent, seconds
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
@@ -97,8 +103,7 @@ def up(
         write_json(found, json_out)
     if json_out == "-":
         return
-    out = console()
-    out.print(f"testbed {name} is up: {_properties(found)}", markup=False)
+    print_line(f"testbed {name} is up: {_properties(found)}")
     _print_nodes(found)
     _print_uses(name)
 
@@ -131,11 +136,7 @@ def status(
         write_json(seen, json_out)
     if json_out != "-":
         if not seen:
-            console().print(
-                "no testbed is up; to start one:  autotune testbed up --nodes 2",
-                markup=False,
-                soft_wrap=True,
-            )
+            print_line("no testbed is up; to start one:  autotune testbed up --nodes 2", whole=True)
         for one in seen:
             _print_status(one)
     if any(one.state != "up" for one in seen):
@@ -157,9 +158,9 @@ def down(
         return
     for one in done:
         words = f"down, {one.processes} processes ended" if one.found else "was not up"
-        console().print(f"testbed {one.name}: {words}", markup=False)
+        print_line(f"testbed {one.name}: {words}")
     if not done:
-        console().print("no testbed is up", markup=False)
+        print_line("no testbed is up")
 
 
 @testbed.command("run", context_settings={"ignore_unknown_options": True})
@@ -195,12 +196,12 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
 
     def say(news: LockNews) -> None:
         if waiting or news.code != "lock.waiting":
-            error_console().print(news.words, markup=False)
+            print_message(news.words)
 
     try:
         turn.enter_context(MachineLock("exclusive", None if waiting else 0.0, say))
     except BusyError as problem:
-        error_console().print(f"not measured (--measure waits): {problem}", markup=False)
+        print_message(f"not measured (--measure waits): {problem}")
         return False
     return True
 
@@ -220,14 +221,13 @@ def _rate(bits: float | None) -> str:
 
 def _print_nodes(found: tb.Testbed) -> None:
     rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
-    console().print(table("", ["node", "address", "CPUs"], rows))
+    print_table("", ["node", "address", "CPUs"], rows)
     if found.shared_cpus:
-        console().print(
+        print_line(
             note_line(
                 "testbed.shared_cpus",
                 "the nodes share CPUs; ranks are started as oversubscribed and yield",
-            ),
-            markup=False,
+            )
         )
 
 
@@ -240,21 +240,18 @@ def _print_uses(name: str) -> None:
         f"testbed run{option} -- mpirun -n 2 PROGRAM",
         f"testbed down{option}",
     ):
-        console().print(f"  autotune {words}", markup=False, soft_wrap=True)
+        print_line(f"  autotune {words}", whole=True)
 
 
 def _print_status(seen: tb.Status) -> None:
-    out = console()
     if seen.testbed is None or seen.state != "up":
         advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
-        out.print(
-            f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}", markup=False
-        )
+        print_line(f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}")
         return
-    out.print(f"testbed {seen.name} is up: {_properties(seen.testbed)}", markup=False)
+    print_line(f"testbed {seen.name} is up: {_properties(seen.testbed)}")
     _print_nodes(seen.testbed)
     if seen.round_trip_s is not None:
-        out.print(table("", ["measured now", ">", ""], _figures(seen)))
+        print_table("", ["measured now", ">", ""], _figures(seen))
         _print_doubts(seen)
 
 
@@ -292,21 +289,18 @@ def _interrupts(cpus: float | None) -> str:
 
 
 def _print_doubts(seen: tb.Status) -> None:
-    out = console()
     asked, trip = seen.asked_round_trip_s, seen.round_trip_s
     if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
-        out.print(
+        print_line(
             note_line(
                 "testbed.latency",
                 "the round trip differs from the latency asked for; is the machine busy?",
-            ),
-            markup=False,
+            )
         )
     if not seen.realtime:
-        out.print(
+        print_line(
             note_line(
                 "testbed.priority",
                 "the delay line has no real-time priority, so ranks can delay it",
-            ),
-            markup=False,
+            )
         )

@@ -15,7 +15,12 @@ from autotune.document import Document, Number
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.notes import Note
-from autotune.terminal.render import console, note_line, table, write_json
+from autotune.terminal.render import (
+    print_line,
+    print_note,
+    print_table,
+    write_json,
+)
 from runner.files.private_files import make_folder
 from runner.files.scratch import Scratch
 
@@ -103,17 +108,15 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
         write_json(trained, json_out)
     if json_out == "-":
         return
-    shown = console()
-    shown.print(
+    print_line(
         f"{len(data.examples)} cells of {len(data.apps)} programs, {len(made.settings) - 1} "
-        "settings",
-        markup=False,
+        "settings"
     )
     rows = [[t.kind, f"{-t.cost * 100:+.1f} %", _options(t.options)] for t in done]
-    shown.print(table("", ["model", ">on programs left out", "options chosen there"], rows))
+    print_table("", ["model", ">on programs left out", "options chosen there"], rows)
     for note in data.notes:
-        shown.print(note_line(note.code, note.words), markup=False)
-    shown.print(f"{best.kind} written to {place}", markup=False, soft_wrap=True)
+        print_note(note)
+    print_line(f"{best.kind} written to {place}", whole=True)
 
 
 def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None:
@@ -154,8 +157,7 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
         write_json(trained, json_out)
     if json_out == "-":
         return
-    out = console()
-    out.print(f"{len(known)} cells of {len(data.apps)} programs", markup=False)
+    print_line(f"{len(known)} cells of {len(data.apps)} programs")
     rows = [
         [
             "several" if situation.across else "one",
@@ -169,8 +171,8 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
         for situation, one in sorted(found.situations.items())
     ]
     columns = ["nodes", "ranks than cores", ">programs", ">slope", ">between", ">waiting", ">floor"]
-    out.print(table("", columns, rows))
-    out.print(f"{COMPOSITION} written to {place}", markup=False, soft_wrap=True)
+    print_table("", columns, rows)
+    print_line(f"{COMPOSITION} written to {place}", whole=True)
 
 
 def _options(options: object) -> str:

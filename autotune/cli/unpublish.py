@@ -11,7 +11,7 @@ from pydantic import Field
 from autotune.cli.options import JsonOut, opt
 from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import print_line, write_json
 from runner.files.paths import exists
 
 
@@ -72,11 +72,11 @@ def unpublish(
             problems.append(problem)  # The other files are still removed.
             continue
         if json_out != "-":
-            console().print(done[-1].done, markup=False, soft_wrap=True)
+            print_line(done[-1].done, whole=True)
     if json_out:
         write_json(Unpublished(files=done), json_out)
     elif not done and not problems:
-        console().print("no file is published; nothing was done", markup=False)
+        print_line("no file is published; nothing was done")
     if problems:
         words = "\n".join(f"{problem}" for problem in problems)
         raise (

@@ -13,7 +13,12 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.publish.recheck import PAIRS
 from autotune.study.checks import MARK
-from autotune.terminal.render import console, error_console, hanging, write_json
+from autotune.terminal.render import (
+    print_hanging,
+    print_line,
+    print_message,
+    write_json,
+)
 from autotune.wording import count, parse_duration
 
 if TYPE_CHECKING:
@@ -105,7 +110,7 @@ def verify_published(
     quiet = json_out == "-"
 
     def say(note: Note) -> None:
-        error_console().print(note.words, markup=False)
+        print_message(note.words)
 
     states = [look_at(path, library, spaces or (), say) for path in paths]
     if not quiet:
@@ -135,29 +140,27 @@ def verify_published(
         out = any(not (s.refused or s.expiry) for s in result.lost)
         if out or any(c.status in ("gone", "contradicted") for c in checks):
             advice = "remove the file with autotune unpublish FILE, or search and publish again"
-            console().print(advice, markup=False)
+            print_line(advice)
     if not result.ok:
         raise typer.Exit(1)
 
 
 def _print_states(states: list[FileState]) -> None:
-    out = console()
     words = {True: "in force", False: "NOT in force", None: "unknown"}
     for state in states:
         said = "not checked" if state.refused else words[state.in_force]
         if state.expiry is not None:
             said = "expired"
-        out.print(f"{said}: {state.path}", markup=False, soft_wrap=True)
-        out.print(hanging("  ", state.why))
+        print_line(f"{said}: {state.path}", whole=True)
+        print_hanging("  ", state.why)
         for note in state.unchecked:
-            out.print(hanging("  ", f"{MARK}: {note.words}"))
+            print_hanging("  ", f"{MARK}: {note.words}")
         if state.unsafe is not None:
-            out.print(hanging("  ", f"UNSAFE: {state.unsafe.words}"))
+            print_hanging("  ", f"UNSAFE: {state.unsafe.words}")
 
 
 def _print_checks(checks: list[Recheck], most: int) -> None:
     """Print the comparisons; ``most`` is the largest number of pairs that was allowed."""
-    out = console()
     for check in checks:
         words = check.words
         if check.status == "cannot be told":
@@ -166,15 +169,14 @@ def _print_checks(checks: list[Recheck], most: int) -> None:
             words = f"with {count(pairs, 'pair')} ({words}); {more} allows more pairs"
         line = f"{check.status}: {check.source} on {check.program}: {words}"
         # Commands and paths are not wrapped, because they are made to be copied.
-        out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))
+        print_line(line, whole=check.status in ("not compared", "cannot be run"))
 
 
 def _print_renewals(renewals: list[Renewal]) -> None:
-    out = console()
     for one in renewals:
         said = "renewed" if one.renewed else "NOT renewed"
-        out.print(f"{said}: {one.path}", markup=False, soft_wrap=True)
-        out.print(hanging("  ", one.words))
+        print_line(f"{said}: {one.path}", whole=True)
+        print_hanging("  ", one.words)
 
 
 def _print_expired(states: list[FileState]) -> None:
@@ -183,4 +185,4 @@ def _print_expired(states: list[FileState]) -> None:
         if state.expiry is None:
             continue
         for what, line in state.expiry.commands.items():
-            console().print(f"to {what}: {line}", markup=False, soft_wrap=True)
+            print_line(f"to {what}: {line}", whole=True)

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.terminal.render import console, note_line, table
+from autotune.terminal.render import note_line, print_line, print_note, print_table
 from autotune.wording import percent, share, short_setting, size_words
 
 if TYPE_CHECKING:
@@ -31,29 +31,23 @@ def _harm(chance: float | None) -> str:
 
 def print_prediction(prediction: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
-    out = console()
     answer, features = prediction.named, prediction.features
     if prediction.composed is not None:
         _print_composition(prediction.composed)
     what = features.app or Path(features.argv[0]).name
     if len(answer.setting):
-        out.print(f"Predicted for {what} on {features.ranks} ranks:", style="bold", markup=False)
+        print_line(f"Predicted for {what} on {features.ranks} ranks:", bold=True)
         lines = {name: f"  {name} = {value}" for name, value in answer.setting.to_json().items()}
         width = max(map(len, lines.values()))
         for name, line in lines.items():
-            out.print(f"{line:{width}}{_why(answer, name)}", markup=False)
-        out.print(_expected_gain(answer), markup=False)
+            print_line(f"{line:{width}}{_why(answer, name)}")
+        print_line(_expected_gain(answer))
     else:
-        out.print(
-            f"Predicted for {what} on {features.ranks} ranks: the default.",
-            style="bold",
-            markup=False,
-        )
+        print_line(f"Predicted for {what} on {features.ranks} ranks: the default.", bold=True)
         if answer.unsure:
-            out.print(
+            print_line(
                 f"best score: {short_setting(answer.best.to_json())} (expected gain "
-                f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}",
-                markup=False,
+                f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}"
             )
     if prediction.composed is not None:
         _print_notes(prediction)
@@ -62,23 +56,22 @@ def print_prediction(prediction: Prediction) -> None:
         [n.cell, f"{n.distance:.2f}", short_setting(n.best.to_json()), percent(n.gain)]
         for n in prediction.near
     ]
-    out.print(table("", ["nearest program", ">distance", "its best setting", ">gain"], rows))
+    print_table("", ["nearest program", ">distance", "its best setting", ">gain"], rows)
     if answer.far:
-        out.print(
+        print_line(
             note_line(
                 "model.far",
                 "this program is far from all known ones: distance "
                 f"{answer.distance:.2f}, but the model was validated up to "
                 f"{prediction.model.predictor.reach:.2f}; its predictions there are guesses",
-            ),
-            markup=False,
+            )
         )
     _print_notes(prediction)
 
 
 def _print_notes(prediction: Prediction) -> None:
     for note in prediction.strange:
-        console().print(note_line(note.code, note.words), markup=False)
+        print_note(note)
 
 
 WORTH = 0.05
@@ -92,7 +85,6 @@ _NAMES = {
 
 def _print_composition(answer: ComposedAnswer) -> None:
     """What dominates the program, and what any setting can gain at most."""
-    out = console()
     parts = [
         f"{_NAMES.get(work.operation, work.operation)}"
         + (f" of {size_words(work.size)}" if work.size else "")
@@ -101,19 +93,17 @@ def _print_composition(answer: ComposedAnswer) -> None:
         if part >= 0.005
     ]
     dominants = ", ".join(parts) or "nothing of note"
-    out.print(
+    print_line(
         f"{share(answer.responds)} of the run responds to settings: {dominants}; the rest is "
-        "computing and waiting",
-        markup=False,
+        "computing and waiting"
     )
     if answer.moved is not None:
-        out.print(
+        print_line(
             f"{share(answer.moved.before)} of its messages go between nodes, with map_by=node "
-            f"{share(answer.moved.after)}",
-            markup=False,
+            f"{share(answer.moved.after)}"
         )
     worth = ": not worth a search" if answer.most < WORTH else ""
-    out.print(f"any setting can gain at most {share(answer.most)}{worth}", markup=False)
+    print_line(f"any setting can gain at most {share(answer.most)}{worth}")
 
 
 def _why(answer: NamedSetting, name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotune.terminal.render import console, hanging
+from autotune.terminal.render import print_hanging, print_line
 from runner.mpi.base import PROTOCOLS, TRANSPORT, WINDOWS
 from runner.types import ReadBack
 
@@ -32,14 +32,13 @@ def _place(name: str) -> tuple[int, str]:
 
 def print_transports(runs: Mapping[str, Carriers]) -> None:
     """Print what carried the messages, by the names of settings; nothing if nothing was seen."""
-    out = console()
     if not any(runs.values()):
         return
-    out.print()
+    print_line()
     by_size = any(name.startswith(PROTOCOLS) for carriers in runs.values() for name in carriers)
-    out.print(f"what carried the messages{', and how, by their bytes' if by_size else ''}")
+    print_line(f"what carried the messages{', and how, by their bytes' if by_size else ''}")
     for setting, carriers in runs.items():
         if carriers:
-            out.print(hanging("  ", f"{setting}:"))
+            print_hanging("  ", f"{setting}:")
         for name, words in carriers.items():
-            out.print(hanging("    ", f"{name.removeprefix(PROTOCOLS)}: {words}"))
+            print_hanging("    ", f"{name.removeprefix(PROTOCOLS)}: {words}")
