@@ -29,12 +29,8 @@ from autotune.files import write_text
 from autotune.names import config_name
 from autotune.targets.jobs import divide_cores
 from autotune.targets.startup import startup
-from autotune.terminal.render import (
-    print_hanging,
-    print_line,
-    print_table,
-    write_json,
-)
+from autotune.terminal.clusters import cpus_words, print_app
+from autotune.terminal.render import print_hanging, print_line, print_table, write_json
 from autotune.wording import count, seconds
 from runner.cpus import available_cpus, count_cores, cpu_list, parse_cpus
 from runner.errors import RunnerError
@@ -113,26 +109,11 @@ def apps(
         write_json([ShownApp.model_construct(**vars(one)) for one in found], json_out)
         return
     if name:
-        _one(found[0])
+        print_app(found[0])
         return
     rows = [[a.name, ", ".join(a.inputs) or "-", a.description] for a in found]
     print_table("", ["name", "inputs", "description"], rows)
     print_line("\nTo tune one of them:  autotune search --app NAME --input I", whole=True)
-
-
-def _one(app: App) -> None:
-    print_line(f"{app.name}: {app.description}")
-    print_line(f"  command  {' '.join(app.command)}")
-    several = f" ({app.metric_choice} of several)" if app.metric_choice else ""
-    print_line(f"  metric   {app.metric or 'wall time'}{several}")
-    print_line(f"  verify   {app.verify or 'exit code'}")
-    rows = [
-        [f"{key}{' *' if key == app.usual_input else ''}", given.description]
-        for key, given in app.inputs.items()
-    ]
-    print_table("", ["input (* default)", "description"], rows)
-    for key, form in app.fidelity.items():
-        print_line(f"  cheap form of {key} (--fidelity): {form}")
 
 
 @cluster.command("list")
@@ -292,10 +273,6 @@ def init(
     print_line(said)
 
 
-def _cpus(cpus: frozenset[int]) -> str:
-    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {cpu_list(cpus)}"
-
-
 NONE_NEEDED = "none needed"
 
 
@@ -342,9 +319,9 @@ def split(
     each = count(shares[0].cores, "core")
     print_line(f"{jobs} jobs with {each} each, started by {library.family} {library.version}:")
     for share in shares:
-        print_line(f"  {_cpus(share.cpus)}:  {share.line}", whole=True)
+        print_line(f"  {cpus_words(share.cpus)}:  {share.line}", whole=True)
     if left:
-        print_line(f"left over: {_cpus(left)}")
+        print_line(f"left over: {cpus_words(left)}")
     first = cpu_list(shares[0].cpus)
     print_line(f"To measure on such a set:  autotune cluster init NAME --cpus {first}", whole=True)
 

@@ -20,24 +20,18 @@ from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
 from autotune.document import Document, Omitted
 from autotune.errors import UsageError
-from autotune.terminal.render import (
-    WIDTH,
-    print_line,
-    print_note,
-    print_table,
-    write_json,
-)
-from autotune.wording import beginning, count, percent, seconds
+from autotune.terminal.datasets import print_cells
+from autotune.terminal.render import print_line, print_note, print_table, write_json
+from autotune.wording import count, seconds
 from runner.files.paths import exists, is_file
 
 if TYPE_CHECKING:
-    from autotune.datasets.describe import CellWords, Description
+    pass
 
 dataset = typer.Typer(
     help="List, describe, trace, export and import datasets (measured runs as files).",
     no_args_is_help=True,
 )
-MIB = 1 << 20
 
 
 class DatasetRow(Document):
@@ -123,42 +117,9 @@ def describe(
         f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
         f"in {seconds(card.measured_s)}{planned}"
     )
-    _print(words)
+    print_cells(words)
     if card.guard_note:
         print_note(card.guard_note)
-
-
-def _print(words: Description) -> None:
-    columns = ["cell", "split", ">settings", ">runs", ">ok", ">default", ">noise", ">gain", ""]
-    print_table("", columns, [_row(cell) for cell in words.cells])
-    print_line(
-        f"{words.runs} runs, {words.bytes / MIB:.2f} MiB. noise: scatter of single "
-        "runs of the default; gain (grids only): gain of the best setting, which is "
-        "chosen on one half of the runs and valued on the other half"
-    )
-    for cell in words.cells:
-        if cell.best and cell.null is not True:
-            ratio = f"x{cell.best_ratio:.3f}" if cell.best_ratio else ""
-            said = f"{cell.key}: smallest median {ratio}: "
-            room = 2 * WIDTH - len(said)
-            print_line(f"{said}{beginning(cell.best, room)}")
-
-
-def _row(cell: CellWords) -> list[str]:
-    state = "null" if cell.null else ""
-    if not cell.complete:
-        state = f"{cell.blocks}/{cell.blocks_planned} blocks"
-    return [
-        cell.key,
-        cell.split,
-        str(cell.settings),
-        str(cell.runs),
-        f"{cell.share_ok:.0%}",
-        seconds(cell.default_s),
-        "-" if cell.noise is None else f"{cell.noise * 100:.1f} %",
-        percent(cell.gain),
-        state,
-    ]
 
 
 @dataset.command("trace")

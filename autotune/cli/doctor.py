@@ -8,10 +8,11 @@ import typer
 
 from autotune.cli.options import JsonOut, opt
 from autotune.cli.requests import ClusterName, Mpi
-from autotune.terminal.render import print_hanging, write_json
+from autotune.terminal.doctor import print_findings
+from autotune.terminal.render import write_json
 
 if TYPE_CHECKING:
-    from autotune.api.doctor import DoctorFinding
+    pass
 
 
 def doctor(
@@ -30,13 +31,6 @@ def doctor(
     if json_out:
         write_json(DoctorReport(findings=findings), json_out)
     if json_out != "-":
-        _print(findings)
+        print_findings(findings)
     if any(f.state == BAD and f.what == "MPI" for f in findings):
         raise typer.Exit(1)
-
-
-def _print(findings: list[DoctorFinding]) -> None:
-    for finding in findings:
-        print_hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}")
-        if finding.advice:
-            print_hanging("         -> ", finding.advice)

@@ -12,22 +12,11 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.document import Document, LibraryName, Number
 from autotune.files import check_writable
-from autotune.terminal.render import (
-    console,
-    note_line,
-    print_line,
-    print_message,
-    print_table,
-    write_json,
-)
-from autotune.wording import Metric, count, seconds
+from autotune.terminal.features import print_features
+from autotune.terminal.render import note_line, print_line, print_message, print_table, write_json
 
 if TYPE_CHECKING:
-    from runner.trace import Features
-    from runner.trace.run import TracedRun
-
-
-_PRINTED_GROUPS = ("thesis", "extra")
+    pass
 
 
 class FeatureRow(Document):
@@ -146,41 +135,8 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
         ):
             print_message(line)
     if json_out != "-":
-        _print(found, traced)
+        print_features(found, traced)
         print_line(f"features written to {out}", whole=True)
-
-
-def _print(found: Features, traced: TracedRun) -> None:
-    from runner.trace import SPECS
-
-    out = console()
-    figure = traced.record.metric_s
-    metric_words = Metric.of(traced.record).words(figure)
-    told = (
-        ""
-        if figure is None
-        else f", metric {metric_words} (slower than usual, because it was traced)"
-    )
-    print_line(
-        f"{found.ranks} ranks on {count(found.nodes, 'node')}; {seconds(found.wall_s)} "
-        "between MPI_Init and MPI_Finalize, wall time "
-        f"{seconds(traced.record.wall_s)}{told}"
-    )
-    rows = [
-        [name, f"{found.values[name]:.6g}", spec.unit, spec.kind]
-        for name, spec in SPECS.items()
-        if spec.group in _PRINTED_GROUPS and found.values[name]
-    ]
-    print_table("", ["feature", ">value", "unit", "from"], rows)
-    rest = sum(1 for value in found.values.values() if not value)
-    print_line(
-        f"{rest} features are 0; for all features and their definitions: autotune features --list"
-    )
-    if found.profile and found.profile.rows:
-        from autotune.terminal.profile import profile_table
-
-        print_line()
-        out.print(profile_table(found.profile))
 
 
 def _explain(json_out: str | None) -> None:

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.study.request import NoiseRequest
-from autotune.terminal.render import (
-    print_line,
-    print_message,
-    to_stderr,
-    write_json,
-)
+from autotune.terminal.noise import print_measured_noise
+from autotune.terminal.render import print_message, to_stderr, write_json
 
 if TYPE_CHECKING:
-    from autotune.study.noise import NoiseReport
+    pass
 
 
 @takes_request
@@ -53,18 +49,4 @@ def noise(
     if json_out:
         write_json(report, json_out)
     if json_out != "-":
-        _print(report)
-
-
-def _print(report: NoiseReport) -> None:
-    from autotune.stats import estimate_words
-    from autotune.terminal.outcome import print_noise
-
-    words = estimate_words(report.seconds)
-    if report.metric.unit != "s":
-        shown, seen = report.metric.words, report.seconds
-        span = "interval" if seen.interval else "range"
-        # The largest time is the smallest rate.
-        words = f"{shown(seen.median)}, {span} {shown(seen.hi)} to {shown(seen.lo)}, {seen.n} runs"
-    print_line(f"default: {words}", bold=True)
-    print_noise(report.to_json())
+        print_measured_noise(report)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,18 +13,15 @@ from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
 from autotune.document import Document, Omitted
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
+from autotune.terminal.publication import print_places, print_publication
 from autotune.terminal.render import (
     error_console,
-    note_line,
     print_hanging,
     print_line,
     print_message,
-    print_note,
     print_table,
     write_json,
 )
-from autotune.wording import key_parts
-from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.publish.plan import Planned
@@ -182,8 +177,8 @@ def publish(
     if json_out:
         _write(proposal, done, json_out)
     if not quiet:
-        _print(proposal, done, force)
-        _print_places(planned, library)
+        print_publication(proposal, done, force)
+        print_places(planned, library)
 
 
 def _write(proposal: PublicationSource, done: list[Published], json_out: str) -> None:
@@ -195,55 +190,6 @@ def _write(proposal: PublicationSource, done: list[Published], json_out: str) ->
         files=[one.row for one in done],
     )
     write_json(document, json_out)
-
-
-def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
-    from autotune.publish.tune_file import gain_words
-
-    seen = proposal.evidence
-    print_line(f"{seen.source}: {', '.join(key_parts(seen.setting))}")
-    print_line(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}")
-    if seen.checked:
-        print_line(seen.checked)
-    for doubt in proposal.doubts if force else ():
-        print_note(doubt)
-    for one in done:
-        mark = "published" if one.proven else "written, UNPROVEN"
-        print_line(f"{mark}: {one.path} ({one.format})", whole=True)
-        print_line(f"  {one.probe}")
-        if one.edited is not None:
-            print_line(f"  the edited file was saved as {one.edited}", whole=True)
-        print_line(f"  undo: {one.undo}", whole=True)
-
-
-def _print_places(planned: Sequence[Planned], library: Library) -> None:
-    """Print notes about files that no library reads, and the command that verifies the others."""
-    from autotune.config.find import user_config
-    from autotune.publish.programs import recorded_only
-    from autotune.publish.publication import is_live
-
-    read = [one for one in planned if is_live(one, library)]
-    for one in planned:
-        if one in read:
-            continue
-        usual = one.fmt.default_path(one.header.cluster, library)
-        words = f"no library reads {one.path}; install it where this library reads {usual}"
-        print_line(note_line("publish.not_read", words), whole=True)
-    check = planned[0].header.evidence.check
-    names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
-    for kind, name in dict.fromkeys(names):
-        if is_file(Path("configs") / kind / f"{name}.toml"):
-            place = user_config() / kind
-            words = (
-                f"configs/{kind}/{name}.toml is found from this directory only; for "
-                f"cron, copy it to {place}, or run the command after cd {Path.cwd()}"
-            )
-            print_line(note_line("publish.local_config", words), whole=True)
-    if read:
-        again = " --run-recorded" if recorded_only(check) else ""
-        files = shlex.join(str(one.path) for one in read)
-        words = f"to check it again later:  autotune verify-published{again} {files}"
-        print_line(words, whole=True)
 
 
 def _preview(

@@ -15,12 +15,13 @@ from autotune.config.cluster import load_cluster
 from autotune.document import Document, ParameterValue
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.space import Parameter, Space, load_space
+from autotune.space import Space, load_space
 from autotune.space.check import SpaceFinding, check_file
 from autotune.space.definition import KIND
 from autotune.space.discover import as_toml, discover, idle_parameters, outranked_parameters
 from autotune.targets.startup import transport_in_force
 from autotune.terminal.render import print_line, print_table, write_json
+from autotune.terminal.spaces import kind_words, levels_words
 from runner.files.paths import exists
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
@@ -29,7 +30,6 @@ from runner.mpi.library import ParamInfo
 space = typer.Typer(
     help="List, show, check and write parameter spaces (what may vary).", no_args_is_help=True
 )
-ENUM_SHOWN = 60
 
 
 class SpaceRow(Document):
@@ -110,7 +110,7 @@ def show(
     if json_out:
         write_json(_shown(known), json_out)
         return
-    rows = [[p.name, _levels(p), "-" if p.default is None else str(p.default)] for p in known]
+    rows = [[p.name, levels_words(p), "-" if p.default is None else str(p.default)] for p in known]
     title = (
         f"{known.name} on {library.family} {library.version}: {known.combinations():.3g} settings"
     )
@@ -127,10 +127,6 @@ def show(
         print_line("not available in this MPI library:")
         for missing, why in known.absent.items():
             print_line(f"  {missing}: {why}")
-
-
-def _levels(parameter: Parameter) -> str:
-    return " ".join(str(level) for level in parameter.levels)
 
 
 def _shown(known: Space) -> ShownSpace:
@@ -234,7 +230,7 @@ def discover_parameters(
             whole=True,
         )
     else:
-        rows = [[i.name, i.default, _kind(i), i.help] for i in found]
+        rows = [[i.name, i.default, kind_words(i), i.help] for i in found]
         print_table("", ["parameter", "default", "kind", "meaning"], rows)
         print_line(f"{len(found)} parameters")
         if idle:
@@ -247,8 +243,3 @@ def discover_parameters(
                 f"{len(below)} parameters of components of collectives are left out: another one "
                 f"has a higher priority (--all lists them)"
             )
-
-
-def _kind(info: ParamInfo) -> str:
-    names = " ".join(info.enum.values())
-    return names if info.enum and len(names) <= ENUM_SHOWN else info.type

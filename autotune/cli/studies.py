@@ -22,23 +22,22 @@ from autotune.store.export import export_study
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
 from autotune.study.checks import MARK, StoredAnswer, unchecked
-from autotune.study.comparison_document import stored_figures
 from autotune.study.executables import stored_executables
-from autotune.study.result import FINISHED, Result, damaged_result
-from autotune.targets.executables import (
-    ExecutableChange,
-    ExecutableFile,
-    change_words,
-    changes_of,
-)
+from autotune.study.result import FINISHED, Result
+from autotune.targets.executables import changes_of
 from autotune.targets.rows import ExecutableRows
-from autotune.terminal.outcome import print_comparison, print_noise, print_result
+from autotune.terminal.outcome import print_result
 from autotune.terminal.render import print_line, print_table, write_json
+from autotune.terminal.studies import (
+    ROOM,
+    print_executables,
+    print_key,
+    print_stored_comparison,
+    print_stored_noise,
+)
 from autotune.terminal.transports import Carriers, carried_by, print_transports
-from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
+from autotune.wording import Metric, beginning, key_parts, percent
 
-ROOM = 54
-"""Columns of a setting in a list at 80 columns, with the figures beside it."""
 StudyName = Annotated[
     str,
     typer.Argument(
@@ -188,11 +187,11 @@ def show(
         )
         write_json(document, json_out)
         return
-    _print_key(found)
+    print_key(found)
     if found.result is not None and found.key.strategy == COMPARE:
-        _print_comparison(found)
+        print_stored_comparison(found)
     elif found.result is not None and found.key.strategy == NOISE:
-        _print_noise(found)
+        print_stored_noise(found)
     elif found.result is not None and found.status in FINISHED:
         print_result(replace(Result.from_json(found.result), unchecked=reasons))
     print_line()
@@ -216,18 +215,9 @@ def show(
         title += "; --whole lists them in full"
     print_table(title, ["setting", ">median", ">raw", ">runs"], rows)
     print_transports({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
-    _print_executables(files, changes)
+    print_executables(files, changes)
     words = ", ".join(f"{count} {state}" for state, count in states.items())
     print_line(f"runs: {words or 'none'}; status {found.status}")
-
-
-def _print_executables(
-    files: Sequence[ExecutableFile], changes: Sequence[ExecutableChange]
-) -> None:
-    for file in files:
-        print_line(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}")
-    if changes:
-        print_line(f"not what was measured: {change_words(changes)}")
 
 
 def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
@@ -248,33 +238,6 @@ def _carried(store: Store, study: StudyRecord, key: str) -> Carriers:
     for run in store.runs(study.id, setting_key=key, states=("ok",)):
         found |= carried_by(run.record.read_back)
     return found
-
-
-def _print_comparison(study: StudyRecord) -> None:
-    try:
-        options = study.key.strategy_options
-        print_comparison(options["a"], options["b"], stored_figures(study.result or {}))
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged_result(problem) from None
-
-
-def _print_noise(study: StudyRecord) -> None:
-    try:
-        print_line()
-        print_noise(study.result or {})
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged_result(problem) from None
-
-
-def _print_key(study: StudyRecord) -> None:
-    key = study.key
-    print_line(
-        f"study {study.hash[:12]} of {study.created_at[:16]}: {key.app.name} on {key.ranks} ranks, "
-        f"{key.mpi_title}, cluster {key.cluster}, space {key.space_name}, "
-        f"{key.strategy}, seed {key.seed}"
-    )
-    if not key.has_guard:
-        print_line(f"{UNGUARDED}: this study proves nothing")
 
 
 def export(

@@ -11,14 +11,8 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import (
-    note_line,
-    print_line,
-    print_message,
-    print_table,
-    write_json,
-)
-from autotune.wording import percent, seconds
+from autotune.terminal.render import print_line, print_message, write_json
+from autotune.terminal.testbeds import print_nodes, print_status, print_uses, properties
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
 
@@ -37,9 +31,6 @@ _LATENCY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*(us|ms|s)")
 _RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
-USEFUL_ERROR = 0.1
-"""If the measured round trip differs from the requested one by more than this share, the testbed
-does not have that latency."""
 
 
 def parse_latency(text: str) -> float:
@@ -103,9 +94,9 @@ def up(
         write_json(found, json_out)
     if json_out == "-":
         return
-    print_line(f"testbed {name} is up: {_properties(found)}")
-    _print_nodes(found)
-    _print_uses(name)
+    print_line(f"testbed {name} is up: {properties(found)}")
+    print_nodes(found)
+    print_uses(name)
 
 
 @testbed.command("status")
@@ -138,7 +129,7 @@ def status(
         if not seen:
             print_line("no testbed is up; to start one:  autotune testbed up --nodes 2", whole=True)
         for one in seen:
-            _print_status(one)
+            print_status(one)
     if any(one.state != "up" for one in seen):
         raise typer.Exit(1)
 
@@ -204,103 +195,3 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
         print_message(f"not measured (--measure waits): {problem}")
         return False
     return True
-
-
-def _properties(found: tb.Testbed) -> str:
-    return (
-        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, "
-        f"{_rate(found.rate_bps)} (shaped by: {found.shaper}), MTU {found.mtu}"
-    )
-
-
-def _rate(bits: float | None) -> str:
-    if bits is None:
-        return "-"
-    return f"{bits / 1e6:.4g} Mbit/s" if bits else "unlimited"
-
-
-def _print_nodes(found: tb.Testbed) -> None:
-    rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
-    print_table("", ["node", "address", "CPUs"], rows)
-    if found.shared_cpus:
-        print_line(
-            note_line(
-                "testbed.shared_cpus",
-                "the nodes share CPUs; ranks are started as oversubscribed and yield",
-            )
-        )
-
-
-def _print_uses(name: str) -> None:
-    """Print the commands that use the testbed, as they are typed."""
-    option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
-    for words in (
-        f"search --cluster {name} --ranks 2 -- PROGRAM ARGS",
-        f"testbed status{option}",
-        f"testbed run{option} -- mpirun -n 2 PROGRAM",
-        f"testbed down{option}",
-    ):
-        print_line(f"  autotune {words}", whole=True)
-
-
-def _print_status(seen: tb.Status) -> None:
-    if seen.testbed is None or seen.state != "up":
-        advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
-        print_line(f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}")
-        return
-    print_line(f"testbed {seen.name} is up: {_properties(seen.testbed)}")
-    _print_nodes(seen.testbed)
-    if seen.round_trip_s is not None:
-        print_table("", ["measured now", ">", ""], _figures(seen))
-        _print_doubts(seen)
-
-
-def _figures(seen: tb.Status) -> list[list[str]]:
-    asked = seen.asked_round_trip_s or 0.0
-    trip = seen.round_trip_s or 0.0
-    off = f"asked {_micro(asked)}, {percent(trip / asked - 1)}" if asked else "no latency asked"
-    spread = f"a quarter below {_micro(seen.round_trip_low_s)}, 5 % above "
-    return [
-        ["round trip of 8 bytes", _micro(trip), off],
-        ["", "", spread + _micro(seen.round_trip_high_s)],
-        ["bandwidth", _rate(seen.bandwidth_bps), f"asked {_asked_rate(seen)}"],
-        ["delay line, idle", _share(seen.line_cpu_idle), "of a CPU"],
-        ["delay line, round trips", _share(seen.line_cpu_pingpong), _interrupts(seen.irq_pingpong)],
-        ["delay line, stream", _share(seen.line_cpu_stream), _interrupts(seen.irq_stream)],
-        ["delivered late by", _micro(seen.late_s), f"{seen.dropped} packets dropped since up"],
-    ]
-
-
-def _micro(value: float | None) -> str:
-    """Microseconds, because errors here are smaller than what :func:`seconds` shows."""
-    return "-" if value is None else f"{value * 1e6:.0f} us"
-
-
-def _asked_rate(seen: tb.Status) -> str:
-    return _rate(seen.testbed.rate_bps if seen.testbed else None)
-
-
-def _share(cpus: float | None) -> str:
-    return "-" if cpus is None else f"{cpus * 100:.1f} %"
-
-
-def _interrupts(cpus: float | None) -> str:
-    return f"of a CPU; interrupts {_share(cpus)}"
-
-
-def _print_doubts(seen: tb.Status) -> None:
-    asked, trip = seen.asked_round_trip_s, seen.round_trip_s
-    if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
-        print_line(
-            note_line(
-                "testbed.latency",
-                "the round trip differs from the latency asked for; is the machine busy?",
-            )
-        )
-    if not seen.realtime:
-        print_line(
-            note_line(
-                "testbed.priority",
-                "the delay line has no real-time priority, so ranks can delay it",
-            )
-        )

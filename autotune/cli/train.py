@@ -15,12 +15,7 @@ from autotune.document import Document, Number
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.notes import Note
-from autotune.terminal.render import (
-    print_line,
-    print_note,
-    print_table,
-    write_json,
-)
+from autotune.terminal.render import print_line, print_note, print_table, write_json
 from runner.files.private_files import make_folder
 from runner.files.scratch import Scratch
 

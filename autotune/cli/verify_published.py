@@ -12,18 +12,12 @@ from autotune.cli.requests import Guard, Mpi
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.publish.recheck import PAIRS
-from autotune.study.checks import MARK
-from autotune.terminal.render import (
-    print_hanging,
-    print_line,
-    print_message,
-    write_json,
-)
-from autotune.wording import count, parse_duration
+from autotune.terminal.render import print_line, print_message, write_json
+from autotune.terminal.verification import print_checks, print_expired, print_renewals, print_states
+from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
-    from autotune.publish.recheck import Recheck, Renewal
-    from autotune.publish.verify import FileState
+    from autotune.publish.recheck import Recheck
 
 
 def verify_published(
@@ -114,7 +108,7 @@ def verify_published(
 
     states = [look_at(path, library, spaces or (), say) for path in paths]
     if not quiet:
-        _print_states(states)
+        print_states(states)
     checks: list[Recheck] = []
     if compare and publications(states):
         with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
@@ -134,55 +128,12 @@ def verify_published(
     if json_out:
         write_json(result.document.to_json(), json_out)
     if not quiet:
-        _print_checks(checks, pairs)
-        _print_renewals(renewals)
-        _print_expired(result.lost)
+        print_checks(checks, pairs)
+        print_renewals(renewals)
+        print_expired(result.lost)
         out = any(not (s.refused or s.expiry) for s in result.lost)
         if out or any(c.status in ("gone", "contradicted") for c in checks):
             advice = "remove the file with autotune unpublish FILE, or search and publish again"
             print_line(advice)
     if not result.ok:
         raise typer.Exit(1)
-
-
-def _print_states(states: list[FileState]) -> None:
-    words = {True: "in force", False: "NOT in force", None: "unknown"}
-    for state in states:
-        said = "not checked" if state.refused else words[state.in_force]
-        if state.expiry is not None:
-            said = "expired"
-        print_line(f"{said}: {state.path}", whole=True)
-        print_hanging("  ", state.why)
-        for note in state.unchecked:
-            print_hanging("  ", f"{MARK}: {note.words}")
-        if state.unsafe is not None:
-            print_hanging("  ", f"UNSAFE: {state.unsafe.words}")
-
-
-def _print_checks(checks: list[Recheck], most: int) -> None:
-    """Print the comparisons; ``most`` is the largest number of pairs that was allowed."""
-    for check in checks:
-        words = check.words
-        if check.status == "cannot be told":
-            pairs = check.data.get("pairs", 0)
-            more = "a larger --budget" if pairs < most else "--pairs N"
-            words = f"with {count(pairs, 'pair')} ({words}); {more} allows more pairs"
-        line = f"{check.status}: {check.source} on {check.program}: {words}"
-        # Commands and paths are not wrapped, because they are made to be copied.
-        print_line(line, whole=check.status in ("not compared", "cannot be run"))
-
-
-def _print_renewals(renewals: list[Renewal]) -> None:
-    for one in renewals:
-        said = "renewed" if one.renewed else "NOT renewed"
-        print_line(f"{said}: {one.path}", whole=True)
-        print_hanging("  ", one.words)
-
-
-def _print_expired(states: list[FileState]) -> None:
-    """Print the commands for expired files; they are made to be copied, so not wrapped."""
-    for state in states:
-        if state.expiry is None:
-            continue
-        for what, line in state.expiry.commands.items():
-            print_line(f"to {what}: {line}", whole=True)

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.checks import MARK, UNCHECKED, checks_words, shown_lines
-from autotune.study.comparison_document import (
-    BothLibraries,
-    ComparisonFigures,
-    LibraryFigures,
-)
+from autotune.study.comparison_document import BothLibraries, ComparisonFigures, LibraryFigures
 from autotune.study.library_switch import switch_words
 from autotune.study.parts import DecidingStep, Rejections, ResultChecks
 from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
 from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
-from autotune.terminal.render import (
-    note_line,
-    print_hanging,
-    print_line,
-    print_note,
-    print_table,
-)
+from autotune.terminal.render import note_line, print_hanging, print_line, print_table
 from autotune.wording import (
-    UNGUARDED,
     WHY_UNGUARDED,
     ParameterNames,
     interval,
     interval_or_range,
     key_parts,
     percent,
-    seconds,
     verdict_words,
 )
 
@@ -179,27 +166,6 @@ def _print_contradictions(notes: Sequence[Note], names: ParameterNames) -> None:
         print_line(f"[{note.code}] {names.within(note.words)}")
         for line in shown_lines(note):
             print_line(line[:_WIDTH])
-
-
-def print_noise(data: Mapping[str, Any]) -> None:
-    """Print the document of a ``NoiseReport``; raises LookupError or TypeError for others."""
-    print_line(
-        f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "
-        f"{seconds(data['run_wall_s'])} of wall time; {data['runs_rejected']} of "
-        f"{data['runs'] + data['runs_rejected']} runs were rejected for foreign load"
-    )
-    if not data["guard"]:
-        print_line(f"{UNGUARDED}: part of this noise may come from other programs")
-    if data["resolution_s"]:
-        print_line(f"the measured figure has a resolution of {seconds(data['resolution_s'])}")
-    rows = [
-        [f"{r['gain'] * 100:.1f} %", str(r["blocks"]), str(r["runs"]), seconds(r["seconds"])]
-        for r in data["resolvable"]
-    ]
-    title = "smallest detectable gain of one setting (with 80 % probability)"
-    print_table(title, [">gain", ">pairs", ">runs", ">time"], rows)
-    for note in map(Note.from_json, data["warnings"]):
-        print_note(note)
 
 
 def _titles(libraries: BothLibraries) -> dict[str, str]:
