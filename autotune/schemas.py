@@ -94,10 +94,10 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "studies": DocumentKind(
         "Studies in the results database, newest first",
-        "autotune.cli.studies:StudyList",
+        "autotune.api.studies:StudyList",
         ("studies",),
     ),
-    "show": DocumentKind("One study", "autotune.cli.studies:ShownStudy", ("show",)),
+    "show": DocumentKind("One study", "autotune.api.studies:ShownStudy", ("show",)),
     "report": DocumentKind("Page that was written", "autotune.cli.report:WrittenPage", ("report",)),
     "apps": DocumentKind(
         "Applications known by name", "autotune.cli.cluster_commands:AppList", ("apps",)

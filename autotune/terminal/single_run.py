@@ -11,8 +11,9 @@ from runner.types import LIBRARY, RunRecord
 
 
 def print_run(record: RunRecord, guard: bool) -> None:
+    from autotune.api.carriers import carried_by, is_carrier
     from autotune.targets.metric import failure_lines
-    from autotune.terminal.transports import carried_by, is_carrier, print_transports
+    from autotune.terminal.transports import print_transports
 
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
     print_line(words, bold=True)
