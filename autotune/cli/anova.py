@@ -11,7 +11,7 @@ from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.anova import print_analysis, print_parts
-from autotune.terminal.render import print_line, print_note, write_json
+from autotune.terminal.render import print_line, print_note, write_document
 
 if TYPE_CHECKING:
     pass
@@ -36,9 +36,7 @@ def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = Non
     picture = request.picture
     if picture is not None:
         write_text(Path(picture), found.page())
-    if json_out:
-        write_json(found.document, json_out)
-    if json_out != "-":
+    if write_document(found.document, json_out):
         print_analysis(found)
         print_parts(found.parts, found.factors)
         for note in found.notes:

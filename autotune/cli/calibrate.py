@@ -8,7 +8,7 @@ from autotune.api.requests import CalibrateRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
 from autotune.terminal.calibration import print_calibration
-from autotune.terminal.render import print_line, print_message, write_json
+from autotune.terminal.render import CONTINUED, interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
     pass
@@ -40,17 +40,12 @@ def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonO
             seed=request.seed,
             guard=request.guard,
             watch=progress,
-            say=lambda note: print_message(note.words),
+            say=to_stderr,
             budget_s=request.budget_s,
         )
-        try:
+        with interruption(CONTINUED):
             result = measure(targets, terms)
-        except KeyboardInterrupt:
-            print_message("Interrupted. Every finished run is stored; the same command continues.")
-            raise
     path = CALIBRATIONS.save(result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
+    if write_document(result.to_json(), json_out):
         print_calibration(result)
         print_line(f"result calibrate:{result.id}  ({path})", whole=True)

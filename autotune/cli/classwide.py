@@ -9,7 +9,7 @@ from autotune.cli.anova import one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.terminal.render import print_line, print_message, write_json
+from autotune.terminal.render import interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
     from autotune.anova.paired_runs import Program
@@ -68,21 +68,16 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
                 seed=request.seed,
                 guard=guard,
                 watch=progress,
-                say=lambda note: print_message(note.words),
+                say=to_stderr,
                 prune=request.prune,
             )
-            try:
+            with interruption(
+                "Interrupted. Finished runs are stored; the same command continues the proof."
+            ):
                 proof = prove_class(choice.setting, programs, terms)
-            except KeyboardInterrupt:
-                print_message(
-                    "Interrupted. Finished runs are stored; the same command continues the proof."
-                )
-                raise
     result = result_of(recorded, choice, proof, programs, asked.cluster, guard)
     path = RESULTS.save(result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
+    if write_document(result.to_json(), json_out):
         print_classwide(result, choice, proof)
         print_line(f"result classwide:{result.id}  ({path})", whole=True)
 

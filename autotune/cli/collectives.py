@@ -9,7 +9,7 @@ from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.terminal.collectives import print_collectives
-from autotune.terminal.render import print_line, print_message, write_json
+from autotune.terminal.render import CONTINUED, interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
     pass
@@ -45,20 +45,15 @@ def collectives(
             seed=request.seed,
             guard=request.guard,
             watch=progress,
-            say=lambda note: print_message(note.words),
+            say=to_stderr,
             budget_s=request.budget_s,
             multi_object=request.multi_object,
             commutative_only=request.target.commutative_only,
         )
-        try:
+        with interruption(CONTINUED):
             result = find_tables(targets, chosen, terms)
-        except KeyboardInterrupt:
-            print_message("Interrupted. Every finished run is stored; the same command continues.")
-            raise
     path = TABLES.save(result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
+    if write_document(result.to_json(), json_out):
         print_collectives(result)
         print_line(f"result collectives:{result.id}  ({path})", whole=True)
 

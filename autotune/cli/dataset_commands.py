@@ -21,7 +21,7 @@ from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_fol
 from autotune.document import Document, Omitted
 from autotune.errors import UsageError
 from autotune.terminal.datasets import print_cells
-from autotune.terminal.render import print_line, print_note, print_table, write_json
+from autotune.terminal.render import print_line, print_note, print_table, write_document
 from autotune.wording import count, seconds
 from runner.files.paths import exists, is_file
 
@@ -53,9 +53,7 @@ DatasetList = list[DatasetRow]
 def list_(json_out: JsonOut = None) -> None:
     """List the datasets: in this directory, your own, and the shipped ones."""
     found = [_entry(folder) for folder in list_datasets()]
-    if json_out:
-        write_json(found, json_out)
-    if json_out == "-":
+    if not write_document(found, json_out):
         return
     rows = [
         [
@@ -105,9 +103,7 @@ def describe(
 
     found = load(name)
     words = described(found)
-    if json_out:
-        write_json(words, json_out)
-    if json_out == "-":
+    if not write_document(words, json_out):
         return
     card = found.card
     print_line(f"{card.name} ({card.kind}) of {card.date}: {card.title}")
@@ -232,9 +228,7 @@ def classes(
     from autotune.prediction.examples import training_set
 
     found = find_classes(training_set([name]).examples, number)
-    if json_out:
-        write_json(ClassList(silhouette=found.silhouette, classes=found.classes), json_out)
-    if json_out == "-":
+    if not write_document(ClassList(silhouette=found.silhouette, classes=found.classes), json_out):
         return
     clear = "-" if found.silhouette is None else f"{found.silhouette:.2f}"
     print_line(f"{len(found.classes)} classes; mean silhouette {clear} (1: clearly separated)")

@@ -9,7 +9,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.cli.requests import ClusterName, Mpi
 from autotune.terminal.doctor import print_findings
-from autotune.terminal.render import write_json
+from autotune.terminal.render import write_document
 
 if TYPE_CHECKING:
     pass
@@ -28,9 +28,7 @@ def doctor(
     from autotune.api.doctor import BAD, DoctorReport, examine
 
     findings = examine(cluster, mpi, quick)
-    if json_out:
-        write_json(DoctorReport(findings=findings), json_out)
-    if json_out != "-":
+    if write_document(DoctorReport(findings=findings), json_out):
         print_findings(findings)
     if any(f.state == BAD and f.what == "MPI" for f in findings):
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.files import write_text
 from autotune.terminal.importance import print_importance
-from autotune.terminal.render import print_line, write_json
+from autotune.terminal.render import print_line, write_document
 
 if TYPE_CHECKING:
     pass
@@ -37,9 +37,7 @@ def importance_of(
     picture = request.picture
     if picture is not None:
         write_text(Path(picture), found.page())
-    if json_out:
-        write_json(found.document, json_out)
-    if json_out != "-":
+    if write_document(found.document, json_out):
         print_importance(found, request.limit)
         if picture is not None:
             print_line(f"wrote {picture}")

@@ -8,7 +8,7 @@ from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.study.request import NoiseRequest
 from autotune.terminal.noise import print_measured_noise
-from autotune.terminal.render import print_message, to_stderr, write_json
+from autotune.terminal.render import interruption, to_stderr, write_document
 
 if TYPE_CHECKING:
     pass
@@ -32,7 +32,9 @@ def noise(
     hidden = quiet or json_out == "-"
     with Store.open(store) as opened, Progress(None, None, hidden) as progress:
         target = measured_target(request.target, opened, say, guard=request.guard)
-        try:
+        with interruption(
+            "\nInterrupted. Every finished run is stored; the same command measures anew."
+        ):
             report = measure_noise(
                 target,
                 target.space(None),
@@ -42,11 +44,5 @@ def noise(
                 guard=request.guard,
                 watch=progress,
             )
-        except KeyboardInterrupt:
-            said = "\nInterrupted. Every finished run is stored; the same command measures anew."
-            print_message(said)
-            raise
-    if json_out:
-        write_json(report, json_out)
-    if json_out != "-":
+    if write_document(report, json_out):
         print_measured_noise(report)

@@ -13,7 +13,7 @@ from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
 from autotune.study.result import FINISHED, follow_moved_study
-from autotune.terminal.render import print_line, write_json
+from autotune.terminal.render import print_line, write_document
 from autotune.terminal.status import print_expired, print_status
 
 EVERY_S = 2.0
@@ -42,9 +42,7 @@ def status(
     with reading(store, live) as opened:
         newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
-            if json_out:
-                write_json(None, json_out)
-            if json_out != "-":
+            if write_document(None, json_out):
                 print_line(f"no studies in {opened.label}")
                 print_expired(expired)
             return
@@ -52,9 +50,7 @@ def status(
         while True:
             found = follow_moved_study(opened, opened.get_study(found.id))
             data = state_of(opened, found).model_copy(update={"expired": expired})
-            if json_out:
-                write_json(data, json_out)
-            if json_out != "-":
+            if write_document(data, json_out):
                 print_status(data)
             if not live or data.status in FINISHED:
                 return

@@ -11,7 +11,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import print_line, print_message, write_json
+from autotune.terminal.render import print_line, print_message, write_document, write_json
 from autotune.terminal.testbeds import print_nodes, print_status, print_uses, properties
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
@@ -90,9 +90,7 @@ def up(
     with ExitStack() as turn:
         _taken(turn, waiting=True)
         found = tb.up(name, nodes, *asked, mtu, cores)
-    if json_out:
-        write_json(found, json_out)
-    if json_out == "-":
+    if not write_document(found, json_out):
         return
     print_line(f"testbed {name} is up: {properties(found)}")
     print_nodes(found)
@@ -123,9 +121,7 @@ def status(
     with ExitStack() as turn:
         measured = measure is not False and _taken(turn, waiting=bool(measure))
         seen = [tb.status(one, measured) for one in wanted]
-    if json_out:
-        write_json(seen, json_out)
-    if json_out != "-":
+    if write_document(seen, json_out):
         if not seen:
             print_line("no testbed is up; to start one:  autotune testbed up --nodes 2", whole=True)
         for one in seen:
@@ -143,9 +139,7 @@ def down(
 ) -> None:
     """Stop testbeds and clean up what broken ones have left."""
     done = [tb.down(one) for one in ([name] if name else tb.names())]
-    if json_out:
-        write_json(done, json_out)
-    if json_out == "-":
+    if not write_document(done, json_out):
         return
     for one in done:
         words = f"down, {one.processes} processes ended" if one.found else "was not up"

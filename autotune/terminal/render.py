@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from autotune.terminal.message import fold
 from autotune.wording import whole_number
 
 WIDTH = 80
+CONTINUED = "Interrupted. Every finished run is stored; the same command continues."
 NARROW = 20
 """A smaller value of COLUMNS is ignored."""
 _ACTING = ("Cc", "Cf", "Cs")
@@ -83,6 +85,16 @@ def to_stderr(note: Note) -> None:
 def print_message(text: str) -> None:
     """Print a text on standard error."""
     error_console().print(text, markup=False)
+
+
+@contextmanager
+def interruption(text: str) -> Iterator[None]:
+    """Print a text on standard error if the body is interrupted (Ctrl-C)."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_message(text)
+        raise
 
 
 def print_line(text: str = "", *, bold: bool = False, whole: bool = False) -> None:
