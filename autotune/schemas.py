@@ -99,9 +99,7 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "show": DocumentKind("One study", "autotune.api.studies:ShownStudy", ("show",)),
     "report": DocumentKind("Page that was written", "autotune.cli.report:WrittenPage", ("report",)),
-    "apps": DocumentKind(
-        "Applications known by name", "autotune.cli.cluster_commands:AppList", ("apps",)
-    ),
+    "apps": DocumentKind("Applications known by name", "autotune.api.clusters:AppList", ("apps",)),
     "doctor": DocumentKind(
         "Checks of this machine", "autotune.api.doctor:DoctorReport", ("doctor",)
     ),
@@ -123,14 +121,14 @@ SCHEMAS: dict[str, DocumentKind] = {
         ("verify-published",),
     ),
     "cluster-list": DocumentKind(
-        "Cluster definitions", "autotune.cli.cluster_commands:ClusterList", ("cluster list",)
+        "Cluster definitions", "autotune.api.clusters:ClusterList", ("cluster list",)
     ),
     "cluster-show": DocumentKind(
-        "One cluster definition", "autotune.cli.cluster_commands:ShownCluster", ("cluster show",)
+        "One cluster definition", "autotune.api.clusters:ShownCluster", ("cluster show",)
     ),
     "cluster-split": DocumentKind(
         "Cores of this node divided among MPI jobs",
-        "autotune.cli.cluster_commands:DividedCores",
+        "autotune.api.clusters:DividedCores",
         ("cluster split",),
     ),
     "dataset-list": DocumentKind(

@@ -65,7 +65,7 @@ SHOWN = {
     "autotune/targets/launcher_line.py:_option",
     "autotune/targets/launcher_line.py:parse",
     "autotune/targets/resolve.py:_launcher_notes",
-    "autotune/cli/cluster_commands.py:show",
+    "autotune/terminal/clusters.py:print_cluster",
     # Words of a program, or of a command that is no launcher.
     "autotune/api/datasets.py:_what",
     "autotune/publish/programs.py:_how",
