@@ -9,31 +9,16 @@ from typing import TYPE_CHECKING
 from autotune.api.requests import ExploreRequest
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
-from autotune.document import Document, Number
-from autotune.terminal.campaign import CampaignProgress, print_continuation
-from autotune.terminal.render import print_line, print_table, write_json
-from autotune.wording import seconds
+from autotune.terminal.campaign import (
+    CampaignProgress,
+    print_campaign,
+    print_continuation,
+    print_plan,
+)
+from autotune.terminal.render import write_document, write_json
 
 if TYPE_CHECKING:
-    from autotune.datasets.plan import ExplorationPlan, PreparedCell
-
-
-class PlannedCell(Document):
-    """A cell that would be measured, and for how long."""
-
-    cell: str
-    settings: int
-    runs: int
-    blocks: int
-    planned_s: Number
-
-
-class PlannedDataset(Document):
-    """What a plan would measure."""
-
-    plan: str
-    kind: str
-    cells: list[PlannedCell]
+    pass
 
 
 @takes_request
@@ -42,6 +27,7 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
 
     The same command continues an interrupted measurement.
     """
+    from autotune.api.campaign import planned_dataset
     from autotune.datasets.campaign import Campaign
     from autotune.datasets.catalog import FOLDER
     from autotune.datasets.describe import ExploredDataset, describe
@@ -56,7 +42,10 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     )
     prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, request.target.mpi))
     if request.dry_run:
-        _show(known, prepared, json_out)
+        if json_out:
+            write_json(planned_dataset(known, prepared), json_out)
+        else:
+            print_plan(known, prepared)
         return
     out = None if request.out is None else Path(request.out)
     folder = out or FOLDER / known.name
@@ -78,47 +67,12 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
             raise
     if not done:
         print_continuation("the budget is spent; every finished block is stored")
-    if json_out:
-        result = vars(describe(campaign.dataset))
-        write_json(ExploredDataset(**result, finished=done, folder=f"{folder}"), json_out)
-    if json_out != "-":
-        print_line(
-            f"{folder}: {'all blocks of the cells are measured' if done else 'not finished'}; "
-            f"to describe it:  autotune dataset describe {shlex.quote(str(folder))}",
-            whole=True,
-        )
+    result = vars(describe(campaign.dataset))
+    document = ExploredDataset(**result, finished=done, folder=f"{folder}")
+    if write_document(document, json_out):
+        print_campaign(folder, done)
 
 
 def _passed_on(path: Path) -> str:
     """A relative path as it is, of another one the last part."""
     return path.name if path.is_absolute() else str(path)
-
-
-def _show(plan: ExplorationPlan, prepared: list[PreparedCell], json_out: str | None) -> None:
-    if json_out:
-        cells = [
-            PlannedCell(
-                cell=p.plan.key,
-                settings=len(p.settings),
-                runs=p.runs,
-                blocks=p.cut.blocks,
-                planned_s=p.planned_s,
-            )
-            for p in prepared
-        ]
-        write_json(PlannedDataset(plan=plan.name, kind=plan.kind, cells=cells), json_out)
-        return
-    rows = [
-        [
-            p.plan.key,
-            p.plan.split,
-            str(len(p.settings)),
-            str(p.runs),
-            str(p.cut.blocks),
-            seconds(p.planned_s),
-        ]
-        for p in prepared
-    ]
-    columns = ["cell", "split", ">settings", ">runs", ">blocks", ">planned"]
-    print_table(f"{plan.name} ({plan.kind})", columns, rows)
-    print_line(f"planned time of all cells: {seconds(sum(p.planned_s for p in prepared))}")

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import opt
+from autotune.cli.options import opt, refuse_existing
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import print_line
@@ -66,11 +66,7 @@ def translate(
         raise UsageError(
             f"{place} is the program itself; name another file with --out", code="file.same"
         )
-    if exists(place) and not force:
-        raise UsageError(
-            f"{place} exists already; --force replaces it, --out FILE names another",
-            code="file.exists",
-        )
+    refuse_existing(place, force, "--out FILE")
     try:
         made = translation(text, str(program))
     except TranslationError as problem:

@@ -3,59 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Annotated
 
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
-from autotune.document import Document, Omitted
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
-from autotune.terminal.publication import print_places, print_publication
-from autotune.terminal.render import (
-    error_console,
-    print_hanging,
-    print_line,
-    print_message,
-    print_table,
-    write_json,
+from autotune.terminal.publication import (
+    print_formats,
+    print_places,
+    print_preview,
+    print_publication,
 )
+from autotune.terminal.render import error_console, print_message, write_document
 
 if TYPE_CHECKING:
-    from autotune.publish.plan import Planned
-    from autotune.publish.publication import Published
-    from autotune.publish.source import PublicationSource
-    from runner.mpi.library import Library
-
-
-class PlannedFile(Document):
-    """A file that would be written: its text, or what would change in it."""
-
-    path: str
-    format: str
-    text: Omitted[str] = None
-    diff: Omitted[str] = None
-
-
-class PlannedFiles(Document):
-    """Files that would be written."""
-
-    schema_: Literal["autotune-published-1"] = Field(default="autotune-published-1", alias="schema")
-    dry_run: Literal[True] = True
-    files: list[PlannedFile]
-
-
-class FormatRow(Document):
-    """A format, and why its files cannot be proven with this MPI library; null: they can."""
-
-    format: str
-    summary: str
-    cannot_be_proven: str | None
-
-
-FormatList = list[FormatRow]
+    pass
 
 
 def publish(
@@ -124,6 +88,7 @@ def publish(
 
     autotune unpublish removes the files and restores what was there before.
     """
+    from autotune.api.publication import format_list, planned_files, published_files
     from autotune.config.cluster import load_cluster
     from autotune.publish import formats
     from autotune.publish.plan import plan_files
@@ -136,7 +101,9 @@ def publish(
 
     library = find_library(mpi)
     if list_formats:
-        _list(library, json_out)
+        rows = format_list(library)
+        if write_document(rows, json_out):
+            print_formats(rows, library)
         return
     if json_out not in (None, "-"):
         check_writable(Path(str(json_out)))
@@ -163,7 +130,9 @@ def publish(
         print_message(f"formats for this user only: {said} (--formats lists all)")
     planned = plan_files(proposal, chosen, place, library, out, force=force, unproven=unproven)
     if dry_run or show_diff:
-        _preview(planned, library, show_diff, json_out)
+        preview = planned_files(planned, library, show_diff)
+        if write_document(preview, json_out):
+            print_preview(preview.files)
         return
     quiet = json_out == "-"
     errors = error_console()
@@ -174,66 +143,6 @@ def publish(
 
     with MachineLock("shared", tell=lock_notes(say)), Prober(library, place) as prober:
         done = carry_out(planned, prober, say)
-    if json_out:
-        _write(proposal, done, json_out)
-    if not quiet:
+    if write_document(published_files(proposal, done), json_out):
         print_publication(proposal, done, force)
         print_places(planned, library)
-
-
-def _write(proposal: PublicationSource, done: list[Published], json_out: str) -> None:
-    from autotune.publish.publication import PublishedFiles
-
-    document = PublishedFiles(
-        evidence=proposal.evidence.to_json(),
-        doubts=list(proposal.doubts),
-        files=[one.row for one in done],
-    )
-    write_json(document, json_out)
-
-
-def _preview(
-    planned: list[Planned], library: Library, show_diff: bool, json_out: str | None
-) -> None:
-    from autotune.publish.publication import diff, preview
-
-    texts = [diff(one, library) if show_diff else preview(one, library) for one in planned]
-    if json_out:
-        rows = [
-            PlannedFile(
-                path=str(one.path),
-                format=one.fmt.name,
-                text=None if show_diff else text,
-                diff=text if show_diff else None,
-            )
-            for one, text in zip(planned, texts, strict=True)
-        ]
-        write_json(PlannedFiles(files=rows), json_out)
-    if json_out == "-":
-        return
-    for one, text in zip(planned, texts, strict=True):
-        if not show_diff:
-            print_line(f"would write {one.path}:", whole=True, bold=True)
-        print_line(text, whole=True)
-
-
-def _list(library: Library, json_out: str | None) -> None:
-    from autotune.publish import formats
-
-    rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.everything()]
-    if json_out:
-        shown = [FormatRow(format=f, summary=s, cannot_be_proven=why) for f, s, why in rows]
-        write_json(shown, json_out)
-    if json_out == "-":
-        return
-    words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
-    title = f"proven here: {library.family} {library.version} can be seen to obey the file"
-    print_table(title, ["format", "description", "proven here"], words)
-    reasons: dict[str, list[str]] = {}
-    for name, _, why in rows:
-        if why:
-            reasons.setdefault(why, []).append(name)
-    if reasons:
-        print_line("\nnot proven here (publish --unproven writes these formats all the same):")
-    for why, names in reasons.items():
-        print_hanging("  ", f"{', '.join(names)}: {why}")

@@ -9,13 +9,12 @@ import typer
 from pydantic import Field
 
 from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.options import JsonOut, StoreUrl, opt, refuse_existing
 from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import print_line, write_json
 from autotune.wording import count
-from runner.files.paths import exists
 
 
 class WrittenPage(Document):
@@ -70,11 +69,7 @@ def report(
             "--dataset needs --cluster NAME; a page about a study has no dataset",
             code="page.not_applicable",
         )
-    if exists(out) and not force:
-        raise UsageError(
-            f"{out} exists already; --force replaces it, -o FILE.html names another",
-            code="file.exists",
-        )
+    refuse_existing(out, force, "-o FILE.html")
     with reading(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))

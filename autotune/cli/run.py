@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import typer
-from pydantic import Field
 
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
-from autotune.document import Document, ValuesByName
 from autotune.notes import Say
 from autotune.study.request import RunRequest
-from autotune.targets.rows import ProposedFigure
-from autotune.terminal.render import print_message, to_stderr, write_json
+from autotune.terminal.render import interruption, to_stderr, write_document
 from autotune.terminal.single_run import print_effects, print_run
-from runner.types import RunRecord
-
-
-class RunDocument(Document):
-    """A run of one setting."""
-
-    setting: ValuesByName
-    """Values by parameter; {} is the default."""
-    run: RunRecord = Field(json_schema_extra={"properties": {"printed": {"type": "null"}}})
-    """The run, without the lines that the program printed."""
-    proposed_metric: ProposedFigure | None
-    """The figure that the program prints, while the wall time counts; null if none is certain."""
 
 
 @takes_request
@@ -38,7 +21,7 @@ def run(
 ) -> None:
     """Run a program once with one setting; show the result and which parameters took effect."""
     from autotune.api.figures import measured_target
-    from autotune.api.run import one_run
+    from autotune.api.run import one_run, run_document
     from autotune.api.target import silent_say
     from autotune.store import Store
     from autotune.targets.figures import figure_notes, output_notes, proposal_of
@@ -55,23 +38,12 @@ def run(
             notes(limit_note(target))
         if replaced := replaced_note(known):
             notes(replaced)
-        try:
+        with interruption("\nInterrupted: the program was ended; nothing was stored."):
             prepared = one_run(request.setting, target, known, opened, guard=guard, tell=tell)
             done = prepared.measure(tell)
-        except KeyboardInterrupt:
-            _say("\nInterrupted: the program was ended; nothing was stored.")
-            raise
     record = done.record
     proposal = proposal_of(record) if record.valid else None
-    if json_out:
-        proposed = proposal if record.metric_s is None else None
-        document = RunDocument(
-            setting=done.setting.to_json(),
-            run=replace(record, printed=None),
-            proposed_metric=None if proposed is None else proposed.to_json(),
-        )
-        write_json(document, json_out)
-    if json_out != "-":
+    if write_document(run_document(done, proposal), json_out):
         print_run(record, guard)
         print_effects(record, done.space.launched(done.setting))
         if record.valid:
@@ -80,7 +52,3 @@ def run(
                 notes(note)
     if not record.valid:
         raise typer.Exit(1)
-
-
-def _say(words: str) -> None:
-    print_message(words)

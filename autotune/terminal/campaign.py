@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.terminal.command_line import this_command
 from autotune.terminal.progress import LiveLine
-from autotune.terminal.render import print_message
-from autotune.wording import remaining
+from autotune.terminal.render import print_line, print_message, print_table
+from autotune.wording import remaining, seconds
 
 if TYPE_CHECKING:
     from autotune.datasets.campaign import CampaignEvent
+    from autotune.datasets.plan import ExplorationPlan, PreparedCell
 
 
 def print_continuation(why: str) -> None:
+    """Print why a campaign has ended, and the command that continues it."""
     print_message(f"autotune: {why}.  Continue with:\n  {this_command()}")
 
 
@@ -56,3 +61,30 @@ class CampaignProgress(LiveLine):
     def _line(self, text: str) -> None:
         target = self._live.console if self._live is not None else self.console
         target.print(text, markup=False)
+
+
+def print_plan(plan: ExplorationPlan, cells: Sequence[PreparedCell]) -> None:
+    """Print what a campaign would measure."""
+    rows = [
+        [
+            p.plan.key,
+            p.plan.split,
+            str(len(p.settings)),
+            str(p.runs),
+            str(p.cut.blocks),
+            seconds(p.planned_s),
+        ]
+        for p in cells
+    ]
+    columns = ["cell", "split", ">settings", ">runs", ">blocks", ">planned"]
+    print_table(f"{plan.name} ({plan.kind})", columns, rows)
+    print_line(f"planned time of all cells: {seconds(sum(p.planned_s for p in cells))}")
+
+
+def print_campaign(folder: Path, finished: bool) -> None:
+    """Print where the dataset is, and whether it is whole."""
+    state = "all blocks of the cells are measured" if finished else "not finished"
+    print_line(
+        f"{folder}: {state}; to describe it:  autotune dataset describe {shlex.quote(str(folder))}",
+        whole=True,
+    )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.terminal.render import WIDTH, print_line, print_table
+from autotune.api.dataset_list import DatasetRow
+from autotune.terminal.render import WIDTH, print_line, print_note, print_table
 from autotune.wording import beginning, percent, seconds
 
 if TYPE_CHECKING:
+    from autotune.datasets.card import Card
     from autotune.datasets.describe import CellWords, Description
+    from autotune.prediction.classes import Classes
 
 
 MIB = 1 << 20
 
 
-def print_cells(words: Description) -> None:
+def _print_cells(words: Description) -> None:
     columns = ["cell", "split", ">settings", ">runs", ">ok", ">default", ">noise", ">gain", ""]
     print_table("", columns, [_row(cell) for cell in words.cells])
     print_line(
@@ -45,3 +50,45 @@ def _row(cell: CellWords) -> list[str]:
         percent(cell.gain),
         state,
     ]
+
+
+def print_datasets(rows: Sequence[DatasetRow]) -> None:
+    """Print the list of datasets."""
+    lines = [
+        [
+            row.name,
+            row.kind,
+            "-" if row.cells is None else str(row.cells),
+            row.date or "-",
+            "autotune itself" if row.shipped else f"{Path(row.folder).parent}",
+        ]
+        for row in rows
+    ]
+    columns = ["dataset", "kind", ">cells", "date", "in"]
+    print_table("", columns, lines)
+
+
+def print_dataset(card: Card, words: Description) -> None:
+    """Print the card of a dataset and its cells."""
+    print_line(f"{card.name} ({card.kind}) of {card.date}: {card.title}")
+    # Exported studies have no planned time.
+    planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
+    print_line(
+        f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
+        f"in {seconds(card.measured_s)}{planned}"
+    )
+    _print_cells(words)
+    if card.guard_note:
+        print_note(card.guard_note)
+
+
+def print_classes(grouping: Classes) -> None:
+    """Print classes of programs."""
+    from autotune.prediction.classes import words_of
+
+    clear = "-" if grouping.silhouette is None else f"{grouping.silhouette:.2f}"
+    print_line(f"{len(grouping.classes)} classes; mean silhouette {clear} (1: clearly separated)")
+    for one in grouping.classes:
+        print_line(f"class {one.number}: {', '.join(one.cells)}")
+        if one.marks:
+            print_line(f"  {words_of(one.marks)}")

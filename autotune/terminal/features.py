@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autotune.terminal.render import console, print_line, print_table
 from autotune.wording import Metric, count, seconds
 
 if TYPE_CHECKING:
+    from autotune.api.feature_documents import FeatureRow
     from runner.trace import Features
     from runner.trace.run import TracedRun
 
@@ -46,3 +48,9 @@ def print_features(found: Features, traced: TracedRun) -> None:
 
         print_line()
         out.print(profile_table(found.profile))
+
+
+def print_feature_list(rows: Sequence[FeatureRow]) -> None:
+    """Print every feature with its definition."""
+    lines = [[row.name, row.unit, row.kind, row.definition] for row in rows]
+    print_table("", ["feature", "unit", "from", "definition"], lines)

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.terminal.render import (
-    note_line,
-    print_line,
-    print_note,
-)
+from autotune.terminal.render import note_line, print_hanging, print_line, print_note, print_table
 from autotune.wording import key_parts
 from runner.files.paths import is_file
 
 if TYPE_CHECKING:
+    from autotune.api.publication import FormatRow, PlannedFile
     from autotune.publish.plan import Planned
     from autotune.publish.publication import Published
     from autotune.publish.source import PublicationSource
@@ -69,3 +66,26 @@ def print_places(planned: Sequence[Planned], library: Library) -> None:
         files = shlex.join(str(one.path) for one in read)
         words = f"to check it again later:  autotune verify-published{again} {files}"
         print_line(words, whole=True)
+
+
+def print_preview(files: Sequence[PlannedFile]) -> None:
+    """Print the files that would be written, or what would change in them."""
+    for file in files:
+        if file.diff is None:
+            print_line(f"would write {file.path}:", whole=True, bold=True)
+        print_line(file.text or file.diff or "", whole=True)
+
+
+def print_formats(rows: Sequence[FormatRow], library: Library) -> None:
+    """Print the formats, and why some are not proven here."""
+    words = [[r.format, r.summary, "no" if r.cannot_be_proven else "yes"] for r in rows]
+    title = f"proven here: {library.family} {library.version} can be seen to obey the file"
+    print_table(title, ["format", "description", "proven here"], words)
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.cannot_be_proven:
+            reasons.setdefault(row.cannot_be_proven, []).append(row.format)
+    if reasons:
+        print_line("\nnot proven here (publish --unproven writes these formats all the same):")
+    for why, names in reasons.items():
+        print_hanging("  ", f"{', '.join(names)}: {why}")
