@@ -9,7 +9,7 @@ import typer
 from autotune.api.cluster_definition import define_cluster
 from autotune.api.clusters import ClusterState, app_list, cluster_list, divided_cores
 from autotune.cli import completion
-from autotune.cli.options import JsonOut, opt
+from autotune.cli.options import Force, JsonOut, opt
 from autotune.cli.requests import Mpi
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
@@ -102,7 +102,7 @@ def init(
             "--cpus LIST", 'Measure on these CPUs of the machine only, such as "0-3". Default: all.'
         ),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a definition of this machine; its launch options are chosen by measuring start-up."""
     path = define_cluster(name, mpi, cpus, force, print_line)

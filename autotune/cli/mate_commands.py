@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import opt, refuse_existing
+from autotune.cli.options import Force, opt, refuse_existing
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import print_line
@@ -39,7 +39,7 @@ def translate(
             "File for the translated program. Default: APP_mate.py beside the program.",
         ),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Translate an annotated mpi4py program into a program of the MATE runtime.
 

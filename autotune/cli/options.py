@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from autotune.cli import completion
 from autotune.errors import UsageError
 from autotune.terminal.command_line import option_values
 from autotune.wording import whole_number
@@ -67,6 +68,15 @@ Quiet = Annotated[
     opt("--quiet -q", "Show no progress and no notes: the result and errors only."),
     LATE,
 ]
+
+
+Force = Annotated[bool, opt("--force", "Replace the file if it exists.")]
+STUDY = typer.Argument(
+    metavar="STUDY",
+    help="Study: its number or the first digits of its hash (autotune studies).",
+    autocompletion=completion.studies,
+)
+StudyName = Annotated[str, STUDY]
 
 
 def refuse_existing(path: Path, force: bool, option: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
+from autotune.api.publication_requests import PublishRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
 from autotune.terminal.publication import (
@@ -18,72 +17,9 @@ from autotune.terminal.publication import (
 )
 from autotune.terminal.render import error_console, print_message, write_document
 
-if TYPE_CHECKING:
-    pass
 
-
-def publish(
-    cluster: ClusterName = "local",
-    source: Annotated[
-        str | None,
-        opt(
-            "--from SOURCE",
-            "Proven result to publish: study:ID, classwide:ID or collectives:ID. Default: "
-            "the latest proven class-wide result.",
-        ),
-    ] = None,
-    format_names: Annotated[
-        list[str] | None,
-        opt(
-            "--format -f F",
-            "File format; may be repeated (--formats lists all). Default: the per-user "
-            "files of the MPI library.",
-            autocompletion=completion.formats,
-        ),
-    ] = None,
-    list_formats: Annotated[
-        bool,
-        opt("--formats", "List the formats, and which of them this MPI library is seen to obey."),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        opt(
-            "-o --out FILE",
-            "File or folder to write. Default: where the MPI library reads the format.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, opt("--dry-run", "Print the files; run nothing and write nothing.")
-    ] = False,
-    show_diff: Annotated[
-        bool, opt("--diff", "Print the changes to the files; run nothing and write nothing.")
-    ] = False,
-    force: Annotated[
-        bool,
-        opt(
-            "--force",
-            "Publish despite doubts about the proof, and replace files that were edited by hand.",
-        ),
-    ] = False,
-    unproven: Annotated[
-        bool,
-        opt(
-            "--unproven", "Write also formats for which no run here can show that they are obeyed."
-        ),
-    ] = False,
-    spaces: Annotated[
-        list[str] | None,
-        opt(
-            "--space NAME|FILE",
-            "Space whose parameters the files may contain, in addition to the shipped "
-            "spaces and your own. May be repeated.",
-        ),
-    ] = None,
-    mpi: Mpi = None,
-    commutative_only: CommutativeOnly = False,
-    store: StoreUrl = None,
-    json_out: JsonOut = None,
-) -> None:
+@takes_request
+def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Publish a proven setting as files, after test runs have shown that MPI obeys them.
 
     autotune unpublish removes the files and restores what was there before.
@@ -99,38 +35,41 @@ def publish(
     from runner.lock import MachineLock
     from runner.mpi.discover import find_library
 
-    library = find_library(mpi)
-    if list_formats:
+    library = find_library(request.mpi)
+    if request.list_formats:
         rows = format_list(library)
         if write_document(rows, json_out):
             print_formats(rows, library)
         return
     if json_out not in (None, "-"):
         check_writable(Path(str(json_out)))
-    chosen = [formats.find(name) for name in dict.fromkeys(format_names or ())]
-    place = load_cluster(cluster)
+    chosen = [formats.find(name) for name in dict.fromkeys(request.format_names)]
+    place = load_cluster(request.cluster)
     with Store.open(store) as opened:
         proposal = read_source(
-            source,
+            request.source,
             place,
             library,
             opened,
-            force,
-            spaces or (),
-            named=mpi is not None,
-            commutative_only=commutative_only,
+            request.force,
+            request.spaces,
+            named=request.mpi is not None,
+            commutative_only=request.commutative_only,
         )
     asked = len(chosen)
     chosen = formats.complete(chosen, proposal.content, library)
-    for more in chosen[asked:] if format_names else ():
+    for more in chosen[asked:] if request.format_names else ():
         print_message(f"also --format {more.name}: without it the other file does nothing")
-    if not format_names:
+    if not request.format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)
         print_message(f"formats for this user only: {said} (--formats lists all)")
-    planned = plan_files(proposal, chosen, place, library, out, force=force, unproven=unproven)
-    if dry_run or show_diff:
-        preview = planned_files(planned, library, show_diff)
+    out = None if request.out is None else Path(request.out)
+    planned = plan_files(
+        proposal, chosen, place, library, out, force=request.force, unproven=request.unproven
+    )
+    if request.dry_run or request.show_diff:
+        preview = planned_files(planned, library, request.show_diff)
         if write_document(preview, json_out):
             print_preview(preview.files)
         return
@@ -144,5 +83,5 @@ def publish(
     with MachineLock("shared", tell=lock_notes(say)), Prober(library, place) as prober:
         done = carry_out(planned, prober, say)
     if write_document(published_files(proposal, done), json_out):
-        print_publication(proposal, done, force)
+        print_publication(proposal, done, request.force)
         print_places(planned, library)

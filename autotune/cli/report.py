@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
 from pydantic import Field
 
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt, refuse_existing
+from autotune.cli.options import STUDY, Force, JsonOut, StoreUrl, opt, refuse_existing
 from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -29,14 +27,7 @@ class WrittenPage(Document):
 
 
 def report(
-    study: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="STUDY",
-            help="Study: its number or the first digits of its hash (autotune studies).",
-            autocompletion=completion.studies,
-        ),
-    ] = None,
+    study: Annotated[str | None, STUDY] = None,
     cluster: Annotated[
         str | None, opt("--cluster NAME", "Report on all studies of this cluster.")
     ] = None,
@@ -45,7 +36,7 @@ def report(
         opt("--dataset NAME", "Add the level means of this dataset. Only with --cluster."),
     ] = None,
     out: Annotated[Path, opt("-o --out FILE.html", "HTML file to write.")] = Path("report.html"),
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from autotune.api.spaces import SpaceRow, active_parameters, checked_space, shown_space
 from autotune.cli import completion
-from autotune.cli.options import JsonOut, opt, refuse_existing
+from autotune.cli.options import Force, JsonOut, opt, refuse_existing
 from autotune.cli.requests import ClusterName, Mpi
 from autotune.errors import UsageError
 from autotune.files import write_text
@@ -105,7 +105,7 @@ def discover_parameters(
         Path | None,
         opt("-o --out FILE", "Write the parameters found to this file, as a space to edit."),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
     everything: Annotated[
         bool,
         opt(

@@ -5,25 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from autotune.api.studies import StudyDetails, list_studies, study_line
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.options import Force, JsonOut, StoreUrl, StudyName, opt
 from autotune.cli.reading import reading
 from autotune.errors import UsageError
 from autotune.store.export import export_study
 from autotune.terminal.render import print_line, write_json
 from autotune.terminal.studies import print_list, print_study
-
-StudyName = Annotated[
-    str,
-    typer.Argument(
-        metavar="STUDY",
-        help="Study: its number or the first digits of its hash (autotune studies).",
-        autocompletion=completion.studies,
-    ),
-]
 
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
@@ -65,7 +53,7 @@ def export(
         Path | None,
         opt("-o --out FILE", "File to write. Default: autotune-STUDY.FORMAT in this directory."),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
     output: Annotated[
         bool, opt("--output", "Write also what the programs printed (csv and parquet only).")
     ] = False,
