@@ -11,8 +11,8 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import print_line, print_message, write_document, write_json
-from autotune.terminal.testbeds import print_nodes, print_status, print_uses, properties
+from autotune.terminal.render import print_message, write_document, write_json
+from autotune.terminal.testbeds import print_removals, print_states, print_testbed
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
 
@@ -90,11 +90,8 @@ def up(
     with ExitStack() as turn:
         _taken(turn, waiting=True)
         found = tb.up(name, nodes, *asked, mtu, cores)
-    if not write_document(found, json_out):
-        return
-    print_line(f"testbed {name} is up: {properties(found)}")
-    print_nodes(found)
-    print_uses(name)
+    if write_document(found, json_out):
+        print_testbed(found)
 
 
 @testbed.command("status")
@@ -122,10 +119,7 @@ def status(
         measured = measure is not False and _taken(turn, waiting=bool(measure))
         seen = [tb.status(one, measured) for one in wanted]
     if write_document(seen, json_out):
-        if not seen:
-            print_line("no testbed is up; to start one:  autotune testbed up --nodes 2", whole=True)
-        for one in seen:
-            print_status(one)
+        print_states(seen)
     if any(one.state != "up" for one in seen):
         raise typer.Exit(1)
 
@@ -139,13 +133,8 @@ def down(
 ) -> None:
     """Stop testbeds and clean up what broken ones have left."""
     done = [tb.down(one) for one in ([name] if name else tb.names())]
-    if not write_document(done, json_out):
-        return
-    for one in done:
-        words = f"down, {one.processes} processes ended" if one.found else "was not up"
-        print_line(f"testbed {one.name}: {words}")
-    if not done:
-        print_line("no testbed is up")
+    if write_document(done, json_out):
+        print_removals(done)
 
 
 @testbed.command("run", context_settings={"ignore_unknown_options": True})

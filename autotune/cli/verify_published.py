@@ -11,8 +11,8 @@ from autotune.api.publication_requests import VerifyRequest
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.terminal.render import print_line, to_stderr, write_document
-from autotune.terminal.verification import print_checks, print_expired, print_renewals, print_states
+from autotune.terminal.render import to_stderr, write_document
+from autotune.terminal.verification import print_states, print_verification
 
 if TYPE_CHECKING:
     from autotune.publish.recheck import Recheck
@@ -75,12 +75,6 @@ def verify_published(
     renewals = renew(states, checks, library, to_stderr) if request.renewing else []
     result = VerifyResult(states, checks, renewals)
     if write_document(result.document.to_json(), json_out):
-        print_checks(checks, request.pairs)
-        print_renewals(renewals)
-        print_expired(result.lost)
-        out = any(not (s.refused or s.expiry) for s in result.lost)
-        if out or any(c.status in ("gone", "contradicted") for c in checks):
-            advice = "remove the file with autotune unpublish FILE, or search and publish again"
-            print_line(advice)
+        print_verification(result, request.pairs)
     if not result.ok:
         raise typer.Exit(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from autotune.wording import percent, share, short_setting, size_words
 
 if TYPE_CHECKING:
     from autotune.api.predict import Prediction
+    from autotune.api.prediction_check import PredictionCheck
     from autotune.prediction import NamedSetting
     from autotune.prediction.composed import ComposedAnswer
 
@@ -113,3 +115,26 @@ def _why(answer: NamedSetting, name: str) -> str:
     effect = answer.why[name]
     share = f"{100 * effect.touched:.0f} %"
     return f"  affects {share} of the run: {percent(math.expm1(effect.log))} time"
+
+
+def print_prediction_file(
+    named: NamedSetting,
+    proof: PredictionCheck | None,
+    written: Path | None,
+    params_file: Path | None,
+    check: bool,
+) -> None:
+    """Print the parameter file that was written, or why there is none.
+
+    ``check``: the prediction was to be checked; ``proof``: it was.
+    """
+    if check and proof is None:
+        print_line("nothing to check: no gain is expected of any setting")
+    if written is not None:
+        print_line(f"parameter file: mpirun --tune {shlex.quote(str(written))} ...", whole=True)
+    elif params_file is not None and proof is None and not len(named.setting):
+        print_line(
+            f"{params_file} not written: the predicted setting is the default, which needs no file"
+        )
+    elif params_file is not None and proof is not None:
+        print_line(f"{params_file} not written: {proof.why_not}", whole=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from autotune.terminal.render import note_line, print_line, print_table
 from autotune.wording import percent, seconds
 from runner import testbed as tb
@@ -11,7 +13,7 @@ USEFUL_ERROR = 0.1
 does not have that latency."""
 
 
-def properties(found: tb.Testbed) -> str:
+def _properties(found: tb.Testbed) -> str:
     return (
         f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, "
         f"{_rate(found.rate_bps)} (shaped by: {found.shaper}), MTU {found.mtu}"
@@ -24,7 +26,7 @@ def _rate(bits: float | None) -> str:
     return f"{bits / 1e6:.4g} Mbit/s" if bits else "unlimited"
 
 
-def print_nodes(found: tb.Testbed) -> None:
+def _print_nodes(found: tb.Testbed) -> None:
     rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
     print_table("", ["node", "address", "CPUs"], rows)
     if found.shared_cpus:
@@ -36,7 +38,7 @@ def print_nodes(found: tb.Testbed) -> None:
         )
 
 
-def print_uses(name: str) -> None:
+def _print_uses(name: str) -> None:
     """Print the commands that use the testbed, as they are typed."""
     option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
     for words in (
@@ -48,13 +50,13 @@ def print_uses(name: str) -> None:
         print_line(f"  autotune {words}", whole=True)
 
 
-def print_status(seen: tb.Status) -> None:
+def _print_status(seen: tb.Status) -> None:
     if seen.testbed is None or seen.state != "up":
         advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
         print_line(f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}")
         return
-    print_line(f"testbed {seen.name} is up: {properties(seen.testbed)}")
-    print_nodes(seen.testbed)
+    print_line(f"testbed {seen.name} is up: {_properties(seen.testbed)}")
+    _print_nodes(seen.testbed)
     if seen.round_trip_s is not None:
         print_table("", ["measured now", ">", ""], _figures(seen))
         _print_doubts(seen)
@@ -109,3 +111,27 @@ def _print_doubts(seen: tb.Status) -> None:
                 "the delay line has no real-time priority, so ranks can delay it",
             )
         )
+
+
+def print_testbed(found: tb.Testbed) -> None:
+    """Print a testbed that is up, and how to use it."""
+    print_line(f"testbed {found.name} is up: {_properties(found)}")
+    _print_nodes(found)
+    _print_uses(found.name)
+
+
+def print_states(states: Sequence[tb.Status]) -> None:
+    """Print the states of testbeds."""
+    if not states:
+        print_line("no testbed is up; to start one:  autotune testbed up --nodes 2", whole=True)
+    for one in states:
+        _print_status(one)
+
+
+def print_removals(removals: Sequence[tb.Removal]) -> None:
+    """Print the testbeds that were taken down."""
+    for one in removals:
+        words = f"down, {one.processes} processes ended" if one.found else "was not up"
+        print_line(f"testbed {one.name}: {words}")
+    if not removals:
+        print_line("no testbed is up")
