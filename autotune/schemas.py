@@ -40,7 +40,7 @@ SCHEMAS: dict[str, DocumentKind] = {
         "autotune.api.status:MaybeStatus",
         ("status",),
     ),
-    "run": DocumentKind("One run of one setting", "autotune.cli.run:RunDocument", ("run",)),
+    "run": DocumentKind("One run of one setting", "autotune.api.run:RunDocument", ("run",)),
     "compare": DocumentKind(
         "Comparison of setting B with setting A",
         "autotune.study.comparison_document:AnyComparison",
@@ -57,15 +57,19 @@ SCHEMAS: dict[str, DocumentKind] = {
         ("explore",),
     ),
     "explore-dry-run": DocumentKind(
-        "What autotune explore would measure", "autotune.cli.explore:PlannedDataset", ("explore",)
+        "What autotune explore would measure", "autotune.api.campaign:PlannedDataset", ("explore",)
     ),
     "features": DocumentKind(
-        "Features of one traced run", "autotune.cli.features:TracedFeatures", ("features",)
+        "Features of one traced run", "autotune.api.feature_documents:TracedFeatures", ("features",)
     ),
     "features-list": DocumentKind(
-        "Features and their definitions", "autotune.cli.features:FeatureList", ("features",)
+        "Features and their definitions",
+        "autotune.api.feature_documents:FeatureList",
+        ("features",),
     ),
-    "train": DocumentKind("Model that was trained", "autotune.cli.train:TrainedModel", ("train",)),
+    "train": DocumentKind(
+        "Model that was trained", "autotune.api.training:TrainedModel", ("train",)
+    ),
     "predict": DocumentKind(
         "Predicted setting", "autotune.api.predict:PredictionDocument", ("predict",)
     ),
@@ -94,14 +98,12 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "studies": DocumentKind(
         "Studies in the results database, newest first",
-        "autotune.cli.studies:StudyList",
+        "autotune.api.studies:StudyList",
         ("studies",),
     ),
-    "show": DocumentKind("One study", "autotune.cli.studies:ShownStudy", ("show",)),
+    "show": DocumentKind("One study", "autotune.api.studies:ShownStudy", ("show",)),
     "report": DocumentKind("Page that was written", "autotune.cli.report:WrittenPage", ("report",)),
-    "apps": DocumentKind(
-        "Applications known by name", "autotune.cli.cluster_commands:AppList", ("apps",)
-    ),
+    "apps": DocumentKind("Applications known by name", "autotune.api.clusters:AppList", ("apps",)),
     "doctor": DocumentKind(
         "Checks of this machine", "autotune.api.doctor:DoctorReport", ("doctor",)
     ),
@@ -109,13 +111,19 @@ SCHEMAS: dict[str, DocumentKind] = {
         "Files that were published", "autotune.publish.publication:PublishedFiles", ("publish",)
     ),
     "publish-dry-run": DocumentKind(
-        "Files that autotune publish would write", "autotune.cli.publish:PlannedFiles", ("publish",)
+        "Files that autotune publish would write",
+        "autotune.api.publication:PlannedFiles",
+        ("publish",),
     ),
     "publish-formats": DocumentKind(
-        "Formats in which a setting is published", "autotune.cli.publish:FormatList", ("publish",)
+        "Formats in which a setting is published",
+        "autotune.api.publication:FormatList",
+        ("publish",),
     ),
     "unpublish": DocumentKind(
-        "Files that were removed or restored", "autotune.cli.unpublish:Unpublished", ("unpublish",)
+        "Files that were removed or restored",
+        "autotune.api.publication:Unpublished",
+        ("unpublish",),
     ),
     "verify-published": DocumentKind(
         "State of published files",
@@ -123,18 +131,18 @@ SCHEMAS: dict[str, DocumentKind] = {
         ("verify-published",),
     ),
     "cluster-list": DocumentKind(
-        "Cluster definitions", "autotune.cli.cluster_commands:ClusterList", ("cluster list",)
+        "Cluster definitions", "autotune.api.clusters:ClusterList", ("cluster list",)
     ),
     "cluster-show": DocumentKind(
-        "One cluster definition", "autotune.cli.cluster_commands:ShownCluster", ("cluster show",)
+        "One cluster definition", "autotune.api.clusters:ShownCluster", ("cluster show",)
     ),
     "cluster-split": DocumentKind(
         "Cores of this node divided among MPI jobs",
-        "autotune.cli.cluster_commands:DividedCores",
+        "autotune.api.clusters:DividedCores",
         ("cluster split",),
     ),
     "dataset-list": DocumentKind(
-        "Datasets", "autotune.cli.dataset_commands:DatasetList", ("dataset list",)
+        "Datasets", "autotune.api.dataset_list:DatasetList", ("dataset list",)
     ),
     "dataset-describe": DocumentKind(
         "One dataset", "autotune.datasets.describe:Description", ("dataset describe",)
@@ -145,19 +153,19 @@ SCHEMAS: dict[str, DocumentKind] = {
         ("dataset classes",),
     ),
     "space-list": DocumentKind(
-        "Parameter spaces", "autotune.cli.space_commands:SpaceList", ("space list",)
+        "Parameter spaces", "autotune.api.spaces:SpaceList", ("space list",)
     ),
     "space-show": DocumentKind(
         "One parameter space on this MPI library",
-        "autotune.cli.space_commands:ShownSpace",
+        "autotune.api.spaces:ShownSpace",
         ("space show",),
     ),
     "space-check": DocumentKind(
-        "Findings about a space file", "autotune.cli.space_commands:CheckedSpace", ("space check",)
+        "Findings about a space file", "autotune.api.spaces:CheckedSpace", ("space check",)
     ),
     "space-discover": DocumentKind(
         "Parameters of this MPI library",
-        "autotune.cli.space_commands:ParameterList",
+        "autotune.api.spaces:ParameterList",
         ("space discover",),
     ),
     "evaluate-predict": DocumentKind(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from pydantic import Field
+
 from autotune.api.target import to_stderr
+from autotune.document import Document, ValuesByName
 from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyKey
@@ -15,6 +18,8 @@ from autotune.study.setting_syntax import read_settings
 from autotune.study.study import MEASURED
 from autotune.study.study_key import study_key
 from autotune.targets.executables import executables_of
+from autotune.targets.figures import FigureProposal
+from autotune.targets.rows import ProposedFigure
 from autotune.targets.target import Target
 from runner.supervise import DeferredInterrupts
 from runner.types import RunRecord
@@ -81,3 +86,24 @@ def one_run(
     key = study_key(target, known, RUN, {}, 0, guard)
     current = current_key(store, key, notes_to(tell))
     return PreparedRun(chosen, known, target, store, current, guard)
+
+
+class RunDocument(Document):
+    """A run of one setting."""
+
+    setting: ValuesByName
+    """Values by parameter; {} is the default."""
+    run: RunRecord = Field(json_schema_extra={"properties": {"printed": {"type": "null"}}})
+    """The run, without the lines that the program printed."""
+    proposed_metric: ProposedFigure | None
+    """The figure that the program prints, while the wall time counts; null if none is certain."""
+
+
+def run_document(run: OneRun, proposal: FigureProposal | None) -> RunDocument:
+    """The run as a document; ``proposal``: the figure that the program prints."""
+    proposed = proposal if run.record.metric_s is None else None
+    return RunDocument(
+        setting=run.setting.to_json(),
+        run=dataclasses.replace(run.record, printed=None),
+        proposed_metric=None if proposed is None else proposed.to_json(),
+    )

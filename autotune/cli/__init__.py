@@ -10,6 +10,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import typer
 
 INTERRUPTED = 130
 
@@ -39,7 +43,6 @@ def _run(arguments: list[str], closed: frozenset[str]) -> int:
     from autotune.terminal.command_line import remember_command
     from autotune.terminal.render import forget_documents
     from runner.errors import RunnerError, RunnerUsageError
-    from runner.passwords import mask_password
 
     _give_home()
     remember_command(arguments)
@@ -55,10 +58,7 @@ def _run(arguments: list[str], closed: frozenset[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as error:
-        error.message = mask_password(error.message)
-        _show(error)
-        _document(arguments, str(error), "usage.option", 2)
-        return 2
+        return _refused(arguments, error)
     except typer.Abort:
         return INTERRUPTED
     except AutotuneError as error:
@@ -91,8 +91,25 @@ def _tell_of_password(arguments: Sequence[str]) -> None:
         error_console().print(note_line("store.password", words), markup=False)
 
 
-def _failed(arguments: Sequence[str], message: str, code: str, exit_code: int) -> int:
-    """Print an error with its code, and as a document where --json asks for one."""
+def _refused(arguments: Sequence[str], error: typer.TyperException) -> int:
+    """Print an error of the parser, with the command's line of usage; a command without arguments
+    that needs some prints its help."""
+    context: Any = getattr(error, "ctx", None)
+    message = error.format_message()
+    if context is not None and message == context.get_help():
+        print(message, file=sys.stderr)
+        return 2
+    usage = ""
+    if context is not None:
+        usage = f"\n{context.get_usage()}\nFor help:  {context.command_path} --help"
+    return _failed(arguments, message, "usage.option", 2, usage)
+
+
+def _failed(
+    arguments: Sequence[str], message: str, code: str, exit_code: int, usage: str = ""
+) -> int:
+    """Print an error with its code, and as a document, without ``usage``, where --json asks for
+    one."""
     from autotune.terminal.render import error_console
     from runner.files.closed_output import drop_output
     from runner.passwords import mask_password
@@ -100,7 +117,7 @@ def _failed(arguments: Sequence[str], message: str, code: str, exit_code: int) -
     if code == "output.unwritable":
         drop_output()
     message = mask_password(message)
-    error_console().print(f"autotune [{code}]: {message}", markup=False, highlight=False)
+    error_console().print(f"autotune [{code}]: {message}{usage}", markup=False, highlight=False)
     _document(arguments, message, code, exit_code)
     return exit_code
 
@@ -176,15 +193,6 @@ def dropped_interrupts_again() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = before
-
-
-def _show(error: Exception) -> None:
-    """Print an error; a usage error of the parser with the command's usage line."""
-    show = getattr(error, "show", None)
-    if callable(show):
-        show()
-    else:
-        print(f"autotune: {error}", file=sys.stderr)
 
 
 def entry() -> None:

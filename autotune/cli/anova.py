@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,18 +10,11 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console, note_line, table, write_json
-from autotune.wording import percent
+from autotune.terminal.anova import print_analysis, print_parts
+from autotune.terminal.render import print_line, print_note, write_document
 
 if TYPE_CHECKING:
-    from autotune.anova.factors import Factor
-    from autotune.anova.stability import Subset
-    from autotune.api.anova import Analysis
-
-
-SIGN = 0.5
-"""Parameters with a larger corrected p are only named in the list of those without an effect."""
-SHOWN_PAIRS = 5
+    pass
 
 
 @takes_request
@@ -44,15 +36,13 @@ def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = Non
     picture = request.picture
     if picture is not None:
         write_text(Path(picture), found.page())
-    if json_out:
-        write_json(found.document, json_out)
-    if json_out != "-":
-        _print(found)
-        _print_parts(found.parts, found.factors)
+    if write_document(found.document, json_out):
+        print_analysis(found)
+        print_parts(found.parts, found.factors)
         for note in found.notes:
-            console().print(note_line(note.code, note.words), markup=False)
+            print_note(note)
         if picture is not None:
-            console().print(f"wrote {picture}", markup=False)
+            print_line(f"wrote {picture}")
 
 
 def one_source(argument: str | None, option: str | None, example: str) -> str:
@@ -70,76 +60,3 @@ def one_source(argument: str | None, option: str | None, example: str) -> str:
             code="usage.source",
         )
     return source
-
-
-def _print(found: Analysis) -> None:
-    from autotune.anova.stability import shown_level
-
-    out = console()
-    factors, crossed, fitted = found.factors, found.crossed, found.fitted
-    for line in found.headline:
-        out.print(line, markup=False, style="bold" if line.startswith("setting") else None)
-    ordered = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
-    rows = [
-        [
-            factor.name,
-            shown_level(factor),
-            _p(factor.p_corrected),
-            percent(factor.omega2).lstrip("+"),
-            factor.why if factor.significant else "",
-        ]
-        for factor in ordered
-        if factor.significant or factor.p_corrected < SIGN
-    ]
-    title = "value to set (–: no certain effect; =: the default is the best level)"
-    if rows:
-        out.print(table(title, ["parameter", "value", ">p", ">explains", ""], rows))
-    named: dict[str, list[str]] = {}
-    for factor in ordered[len(rows) :]:
-        judged = sum(level.has_mean for level in factor.levels) > 1
-        words = (
-            f"no sign of an effect (p of {SIGN:g} or more)"
-            if judged
-            else "not tested (too few observations)"
-        )
-        named.setdefault(words, []).append(factor.name)
-    for words, names in named.items():
-        out.print(f"{words}: {', '.join(names)}", markup=False)
-    strong = [pair for pair in crossed if pair.significant][:SHOWN_PAIRS]
-    if strong:
-        rows = [
-            [f"{p.first} x {p.second}", f"{p.best[0]}, {p.best[1]}", _p(p.p_corrected)]
-            for p in strong
-        ]
-        out.print(table("interactions", ["pair", "best together", ">p"], rows))
-    if fitted is not None:
-        rows = [
-            [name, f"{effect:+.4f}", f"{fitted.errors[name]:.4f}"]
-            for name, effect in fitted.effects.items()
-        ]
-        title = "joint mixed model: effect of each level against the first level of its parameter"
-        out.print(table(title, ["level", ">effect", ">std. error"], rows))
-
-
-def _print_parts(parts: list[Subset], factors: list[Factor]) -> None:
-    from autotune.anova.stability import unstable
-
-    if not parts:
-        return
-    names = [f.name for f in factors if any(part.value(f.name) != "–" for part in parts)]
-    rows = [[name, *(part.value(name) for part in parts)] for name in names]
-    title = "the same analysis on parts of the data (only parameters that matter in some part)"
-    console().print(table(title, ["parameter", *(part.name for part in parts)], rows))
-    shaky = unstable(parts, names)
-    words = (
-        f"best value differs between parts: {', '.join(shaky)}"
-        if shaky
-        else "the parts agree on the values"
-    )
-    console().print(words, markup=False)
-
-
-def _p(p: float) -> str:
-    if math.isnan(p):
-        return "-"
-    return "<1e-9" if p < 1e-9 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

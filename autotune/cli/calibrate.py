@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from autotune.api.requests import CalibrateRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
-from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import HEADLINES, WHY_UNGUARDED, count, percent, seconds
+from autotune.terminal.calibration import print_calibration
+from autotune.terminal.render import CONTINUED, interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
-    from autotune.calibration.response import Calibration, ResponseTable
-
-_SHOWN = 10
-_NOTABLE = 0.05
+    pass
 
 
 @takes_request
@@ -44,56 +40,12 @@ def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonO
             seed=request.seed,
             guard=request.guard,
             watch=progress,
-            say=lambda note: error_console().print(note.words, markup=False),
+            say=to_stderr,
             budget_s=request.budget_s,
         )
-        try:
+        with interruption(CONTINUED):
             result = measure(targets, terms)
-        except KeyboardInterrupt:
-            error_console().print(
-                "Interrupted. Every finished run is stored; the same command continues."
-            )
-            raise
     path = CALIBRATIONS.save(result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
-        _print(result)
-        console().print(f"result calibrate:{result.id}  ({path})", markup=False, soft_wrap=True)
-
-
-def _print(result: Calibration) -> None:
-    out = console()
-    for one in result.tables:
-        out.print()
-        out.print(
-            f"{count(one.ranks, 'rank')} on {count(one.nodes, 'node')}: "
-            f"{len(one.responses)} settings",
-            markup=False,
-            style="bold",
-        )
-        out.print(table("", ["operation", ">bytes", ">default us", "fastest", ">gain"], _rows(one)))
-    out.print(
-        f"\n{result.launches} launches in {seconds(result.seconds)}; {result.points} of "
-        f"{result.grid} points of a full grid ({result.points / max(result.grid, 1):.0%})",
-        markup=False,
-    )
-    if not result.guarded:
-        out.print(HEADLINES["unguarded"], style="bold", markup=False)
-        out.print(WHY_UNGUARDED, markup=False)
-
-
-def _rows(one: ResponseTable) -> list[list[str]]:
-    """The points with the largest gains, one row for each operation and size."""
-    found = []
-    for point, level in one.default.items():
-        known = [
-            (points[point].shrunk, setting.key)
-            for setting, points in one.responses.items()
-            if point in points
-        ]
-        log, key = min(known, default=(0.0, ""))
-        if log < -_NOTABLE:
-            row = [point.operation, f"{point.size}", f"{level.us:.4g}", key]
-            found.append((log, [*row, percent(math.expm1(-log))]))
-    return [row for _, row in sorted(found)[:_SHOWN]]
+    if write_document(result.to_json(), json_out):
+        print_calibration(result)
+        print_line(f"result calibrate:{result.id}  ({path})", whole=True)

@@ -9,7 +9,7 @@ from autotune.cli.anova import one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, write_json
+from autotune.terminal.render import interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
     from autotune.anova.paired_runs import Program
@@ -68,23 +68,18 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
                 seed=request.seed,
                 guard=guard,
                 watch=progress,
-                say=lambda note: error_console().print(note.words, markup=False),
+                say=to_stderr,
                 prune=request.prune,
             )
-            try:
+            with interruption(
+                "Interrupted. Finished runs are stored; the same command continues the proof."
+            ):
                 proof = prove_class(choice.setting, programs, terms)
-            except KeyboardInterrupt:
-                error_console().print(
-                    "Interrupted. Finished runs are stored; the same command continues the proof."
-                )
-                raise
     result = result_of(recorded, choice, proof, programs, asked.cluster, guard)
     path = RESULTS.save(result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
+    if write_document(result.to_json(), json_out):
         print_classwide(result, choice, proof)
-        console().print(f"result classwide:{result.id}  ({path})", markup=False, soft_wrap=True)
+        print_line(f"result classwide:{result.id}  ({path})", whole=True)
 
 
 def _words(given: str | None) -> list[str]:

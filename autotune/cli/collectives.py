@@ -8,17 +8,11 @@ from autotune.api.requests import CollectivesRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import (
-    HEADLINES,
-    WHY_UNGUARDED,
-    interval,
-    percent,
-    verdict_words,
-)
+from autotune.terminal.collectives import print_collectives
+from autotune.terminal.render import CONTINUED, interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
-    from autotune.collectives.result import CollectiveResult, TablePart
+    pass
 
 
 @takes_request
@@ -51,24 +45,17 @@ def collectives(
             seed=request.seed,
             guard=request.guard,
             watch=progress,
-            say=lambda note: error_console().print(note.words, markup=False),
+            say=to_stderr,
             budget_s=request.budget_s,
             multi_object=request.multi_object,
             commutative_only=request.target.commutative_only,
         )
-        try:
+        with interruption(CONTINUED):
             result = find_tables(targets, chosen, terms)
-        except KeyboardInterrupt:
-            error_console().print(
-                "Interrupted. Every finished run is stored; the same command continues."
-            )
-            raise
     path = TABLES.save(result)
-    if json_out:
-        write_json(result.to_json(), json_out)
-    if json_out != "-":
-        _print(result)
-        console().print(f"result collectives:{result.id}  ({path})", markup=False, soft_wrap=True)
+    if write_document(result.to_json(), json_out):
+        print_collectives(result)
+        print_line(f"result collectives:{result.id}  ({path})", whole=True)
 
 
 def _sizes(text: str) -> tuple[int, ...]:
@@ -85,101 +72,3 @@ def _sizes(text: str) -> tuple[int, ...]:
             code="collectives.sizes",
         )
     return found
-
-
-def _print_table(result: CollectiveResult, part: TablePart) -> None:
-    out = console()
-    if not part.has_changes:
-        out.print("no table is proven; the library's own choice stands", markup=False)
-        return
-    rows = [
-        [
-            str(row.size) + (" *" if row.between else ""),
-            result.algorithm(part, row.size),
-            percent(row.gain),
-            interval((row.lo, row.hi)),
-            verdict_words(row.verdict, has_guard=result.guarded),
-        ]
-        for row in part.evidence
-    ]
-    columns = [
-        ">bytes",
-        "proven" if result.guarded else "found",
-        ">gain",
-        ">interval",
-        "verdict",
-    ]
-    out.print(table("", columns, rows))
-
-
-def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
-    """The comparison with several objects on each node, if there is one."""
-    found = part.multi_object
-    if found is None:
-        return
-    out = console()
-    out.print(
-        f"{part.operation} on {part.ranks} ranks, the library and several senders on each node "
-        f"(mcoll), in {found.blocks} blocks",
-        markup=False,
-        style="bold",
-    )
-    rows = [
-        [
-            str(row.size),
-            f"{row.default_us:.1f}",
-            f"{row.library_us:.1f} {result.algorithm(part, row.size)}",
-            "failed" if row.mcoll_us is None else f"{row.mcoll_us:.1f} {row.form}",
-            f"{row.ratio:.2f}",
-            "" if row.lo is None or row.hi is None else f"{row.lo:.2f} .. {row.hi:.2f}",
-            row.winner,
-        ]
-        for row in found.rows
-    ]
-    columns = [
-        ">bytes",
-        ">default us",
-        "library us",
-        "mcoll us",
-        ">ratio",
-        ">interval",
-        "winner",
-    ]
-    out.print(table("", columns, rows))
-    out.print("ratio: the library's time / that of mcoll; no winner: not decided", markup=False)
-    if found.switches:
-        said = ",".join(f"{name}={value}" for name, value in found.switches.items())
-        out.print(
-            "switches of the fastest forms (not compared as a whole); to publish them:\n"
-            f"  python -P -m runner.runtimes.intranode.publish --library mcoll --from {said}",
-            markup=False,
-            soft_wrap=True,
-        )
-
-
-def _print(result: CollectiveResult) -> None:
-    out = console()
-    for part in result.parts:
-        out.print()
-        out.print(
-            f"{part.operation} on {part.ranks} ranks: measured {part.points} of "
-            f"{part.grid} points of the full grid ({part.points / part.grid:.0%}); "
-            f"{part.launches} launches including the proof",
-            markup=False,
-            style="bold",
-        )
-        _print_table(result, part)
-        _print_rivals(result, part)
-    if result.left_out:
-        out.print(
-            f"\nThe budget was spent before {', '.join(result.left_out)}. The same command "
-            "with a larger --budget continues.",
-            markup=False,
-        )
-    if not result.guarded:
-        out.print()
-        out.print(HEADLINES["unguarded"], style="bold", markup=False)
-        out.print(WHY_UNGUARDED, markup=False)
-    out.print(
-        "\n* size between two sizes that were searched; the intervals hold for all sizes together"
-    )

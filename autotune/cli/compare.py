@@ -9,7 +9,7 @@ from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.study.request import CompareRequest
 from autotune.terminal.command_line import program_words
-from autotune.terminal.render import error_console, to_stderr, write_json
+from autotune.terminal.render import CONTINUED, interruption, to_stderr, write_json
 
 
 @takes_request
@@ -67,12 +67,8 @@ def compare(
             remeasure=request.remeasure,
             watch=progress,
         )
-        try:
+        with interruption(f"\n{CONTINUED}"):
             outcome = compare_settings(comparison, opened)
-        except KeyboardInterrupt:
-            said = "\nInterrupted. Every finished run is stored; the same command continues."
-            error_console().print(said, markup=False)
-            raise
     figures = outcome.figures
     if json_out:
         write_json(comparison_document(comparison.first, comparison.second, figures), json_out)

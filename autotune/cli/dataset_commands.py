@@ -5,98 +5,48 @@ Each command imports what it needs, so that the list does not wait for pandas or
 
 from __future__ import annotations
 
-import dataclasses
-import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.api.dataset_list import dataset_list
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.requests import Guard, Mpi
-from autotune.datasets.card import Cell, read_card
-from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
-from autotune.document import Document, Omitted
-from autotune.errors import UsageError
-from autotune.terminal.render import WIDTH, console, note_line, table, write_json
-from autotune.wording import beginning, count, percent, seconds
-from runner.files.paths import exists, is_file
+from autotune.datasets.catalog import FOLDER, own_folder
+from autotune.terminal.datasets import print_classes, print_dataset, print_datasets
+from autotune.terminal.render import print_line, write_document
+from autotune.wording import count
 
 if TYPE_CHECKING:
-    from autotune.datasets.describe import CellWords, Description
+    pass
 
 dataset = typer.Typer(
     help="List, describe, trace, export and import datasets (measured runs as files).",
     no_args_is_help=True,
 )
-MIB = 1 << 20
-
-
-class DatasetRow(Document):
-    """A dataset; one that cannot be read has no cells and no date."""
-
-    name: str
-    kind: str
-    """grid, exploration, ...; damaged if it cannot be read."""
-    folder: str
-    cells: Omitted[int] = None
-    date: Omitted[str] = None
-    shipped: bool
-
-
-DatasetList = list[DatasetRow]
+DatasetName = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATASET",
+        help="Dataset: its name (see autotune dataset list) or its folder.",
+        autocompletion=completion.datasets,
+    ),
+]
 
 
 @dataset.command("list")
 def list_(json_out: JsonOut = None) -> None:
     """List the datasets: in this directory, your own, and the shipped ones."""
-    found = [_entry(folder) for folder in list_datasets()]
-    if json_out:
-        write_json(found, json_out)
-    if json_out == "-":
-        return
-    rows = [
-        [
-            entry.name,
-            entry.kind,
-            "-" if entry.cells is None else str(entry.cells),
-            entry.date or "-",
-            "autotune itself" if entry.shipped else f"{Path(entry.folder).parent}",
-        ]
-        for entry in found
-    ]
-    columns = ["dataset", "kind", ">cells", "date", "in"]
-    console().print(table("", columns, rows))
-
-
-def _entry(folder: Path) -> DatasetRow:
-    shipped = is_shipped(folder)
-    try:
-        card = read_card(folder)
-    except UsageError:
-        return DatasetRow(name=folder.name, kind="damaged", folder=f"{folder}", shipped=shipped)
-    return DatasetRow(
-        name=folder.name,
-        kind=card.kind,
-        folder=f"{folder}",
-        cells=len(card.cells),
-        date=card.date,
-        shipped=shipped,
-    )
+    rows = dataset_list()
+    if write_document(rows, json_out):
+        print_datasets(rows)
 
 
 @dataset.command("describe")
 def describe(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="Dataset: its name (see autotune dataset list) or its folder.",
-            autocompletion=completion.datasets,
-        ),
-    ],
+    name: DatasetName,
     json_out: JsonOut = None,
 ) -> None:
     """Show the cells of a dataset: runs, noise, possible gain, and where the default is best."""
@@ -105,70 +55,13 @@ def describe(
 
     found = load(name)
     words = described(found)
-    if json_out:
-        write_json(words, json_out)
-    if json_out == "-":
-        return
-    card = found.card
-    out = console()
-    out.print(f"{card.name} ({card.kind}) of {card.date}: {card.title}", markup=False)
-    # Exported studies have no planned time.
-    planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
-    out.print(
-        f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
-        f"in {seconds(card.measured_s)}{planned}",
-        markup=False,
-    )
-    _print(words)
-    if card.guard_note:
-        out.print(note_line(card.guard_note.code, card.guard_note.words), markup=False)
-
-
-def _print(words: Description) -> None:
-    out = console()
-    columns = ["cell", "split", ">settings", ">runs", ">ok", ">default", ">noise", ">gain", ""]
-    out.print(table("", columns, [_row(cell) for cell in words.cells]))
-    out.print(
-        f"{words.runs} runs, {words.bytes / MIB:.2f} MiB. noise: scatter of single "
-        "runs of the default; gain (grids only): gain of the best setting, which is "
-        "chosen on one half of the runs and valued on the other half",
-        markup=False,
-    )
-    for cell in words.cells:
-        if cell.best and cell.null is not True:
-            ratio = f"x{cell.best_ratio:.3f}" if cell.best_ratio else ""
-            said = f"{cell.key}: smallest median {ratio}: "
-            room = 2 * WIDTH - len(said)
-            out.print(f"{said}{beginning(cell.best, room)}", markup=False)
-
-
-def _row(cell: CellWords) -> list[str]:
-    state = "null" if cell.null else ""
-    if not cell.complete:
-        state = f"{cell.blocks}/{cell.blocks_planned} blocks"
-    return [
-        cell.key,
-        cell.split,
-        str(cell.settings),
-        str(cell.runs),
-        f"{cell.share_ok:.0%}",
-        seconds(cell.default_s),
-        "-" if cell.noise is None else f"{cell.noise * 100:.1f} %",
-        percent(cell.gain),
-        state,
-    ]
+    if write_document(words, json_out):
+        print_dataset(found.card, words)
 
 
 @dataset.command("trace")
 def trace(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="Dataset: its name (see autotune dataset list) or its folder.",
-            autocompletion=completion.datasets,
-        ),
-    ],
+    name: DatasetName,
     mpi: Mpi = None,
     guard: Guard = True,
     force: Annotated[
@@ -184,75 +77,17 @@ def trace(
     The programs are the applications known here by the same name.  Arguments from the dataset's
     card are used with --run-recorded only.
     """
-    from autotune.api.features import traced_features
-    from autotune.api.target import find_target
-    from autotune.datasets.dataset import FEATURES, load
-    from autotune.datasets.plan import with_args
-    from autotune.targets.request import TargetRequest
+    from autotune.api.dataset_trace import trace_cells
+    from autotune.datasets.dataset import load
 
     found = load(name)
-    place = found.folder / FEATURES
-    done = 0
-    wanted = [
-        cell
-        for cell in found.cells
-        if (force or not exists(place / f"{cell.key}.json")) and not found.space(cell).requires
-    ]
-    if wanted and is_shipped(found.folder):
-        raise UsageError(
-            f"{found.folder} is shipped with autotune and is not changed; copy it first "
-            f"with: autotune dataset import {shlex.quote(str(found.folder))}",
-            code="dataset.shipped",
-        )
-    if not run_recorded:
-        _refuse_arguments(wanted)
-    for cell in wanted:
-        path = place / f"{cell.key}.json"
-        words = TargetRequest(
-            app=cell.app,
-            input=cell.input or None,
-            ranks=cell.ranks,
-            cluster=cell.cluster,
-            mpi=mpi,
-            command="dataset trace",
-        )
-        target = find_target(words)
-        if cell.args is not None:
-            app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
-            target = dataclasses.replace(target, app=app)
-        features, _ = traced_features(target, guard=guard)
-        place.mkdir(exist_ok=True)
-        features.portable().save(path)
-        done += 1
-    have = sum(is_file(place / f"{cell.key}.json") for cell in found.cells)
-    console().print(
-        f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features",
-        markup=False,
-    )
-
-
-def _refuse_arguments(cells: Sequence[Cell]) -> None:
-    given = [cell for cell in cells if cell.args is not None]
-    if given:
-        lines = "".join(f"\n  {c.key}: {c.app} {list(c.args or ())!r:.400}" for c in given[:8])
-        raise UsageError(
-            "the dataset's card gives arguments for the programs of "
-            f"{count(len(given), 'cell')}:{lines}\nNothing was run. Check these arguments; "
-            "if you want to run them here, add --run-recorded",
-            code="dataset.untrusted_arguments",
-        )
+    done, have = trace_cells(found, mpi, guard, force, run_recorded)
+    print_line(f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features")
 
 
 @dataset.command("classes")
 def classes(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATASET",
-            help="Dataset: its name (see autotune dataset list) or its folder.",
-            autocompletion=completion.datasets,
-        ),
-    ],
+    name: DatasetName,
     number: Annotated[
         int | None,
         opt(
@@ -268,24 +103,12 @@ def classes(
 
     To find the setting of one class: autotune classwide DATASET --class N
     """
-    from autotune.prediction.classes import ClassList, find_classes, words_of
+    from autotune.prediction.classes import ClassList, find_classes
     from autotune.prediction.examples import training_set
 
     found = find_classes(training_set([name]).examples, number)
-    if json_out:
-        write_json(ClassList(silhouette=found.silhouette, classes=found.classes), json_out)
-    if json_out == "-":
-        return
-    out = console()
-    clear = "-" if found.silhouette is None else f"{found.silhouette:.2f}"
-    out.print(
-        f"{len(found.classes)} classes; mean silhouette {clear} (1: clearly separated)",
-        markup=False,
-    )
-    for one in found.classes:
-        out.print(f"class {one.number}: {', '.join(one.cells)}", markup=False)
-        if one.marks:
-            out.print(f"  {words_of(one.marks)}", markup=False)
+    if write_document(ClassList(silhouette=found.silhouette, classes=found.classes), json_out):
+        print_classes(found)
 
 
 @dataset.command("export")
@@ -310,7 +133,7 @@ def export(
     with reading(store) as opened:
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
-    console().print(f"wrote {out}: {len(made.runs())} runs", markup=False)
+    print_line(f"wrote {out}: {len(made.runs())} runs")
 
 
 @dataset.command("import")
@@ -329,6 +152,4 @@ def import_(
     from autotune.datasets.exchange import import_folder
 
     made = import_folder(folder, name, own_folder() if user else FOLDER)
-    console().print(
-        f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells", markup=False
-    )
+    print_line(f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells")

@@ -8,10 +8,11 @@ import typer
 
 from autotune.cli.options import JsonOut, opt
 from autotune.cli.requests import ClusterName, Mpi
-from autotune.terminal.render import console, hanging, write_json
+from autotune.terminal.doctor import print_findings
+from autotune.terminal.render import write_document
 
 if TYPE_CHECKING:
-    from autotune.api.doctor import DoctorFinding
+    pass
 
 
 def doctor(
@@ -27,17 +28,7 @@ def doctor(
     from autotune.api.doctor import BAD, DoctorReport, examine
 
     findings = examine(cluster, mpi, quick)
-    if json_out:
-        write_json(DoctorReport(findings=findings), json_out)
-    if json_out != "-":
-        _print(findings)
+    if write_document(DoctorReport(findings=findings), json_out):
+        print_findings(findings)
     if any(f.state == BAD and f.what == "MPI" for f in findings):
         raise typer.Exit(1)
-
-
-def _print(findings: list[DoctorFinding]) -> None:
-    out = console()
-    for finding in findings:
-        out.print(hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}"))
-        if finding.advice:
-            out.print(hanging("         -> ", finding.advice))

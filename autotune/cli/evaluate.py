@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,11 @@ from autotune.cli.options import JsonOut
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
-from autotune.terminal.render import console, error_console, note_line, table, write_json
-from autotune.wording import remaining
+from autotune.terminal.evaluation import CountingWatcher, evaluation_picture, print_evaluation
+from autotune.terminal.render import print_note, write_json
 
 if TYPE_CHECKING:
-    from autotune.prediction import Evaluation
+    pass
 
 evaluate = typer.Typer(
     help="Measure on recorded runs how good the predictions are.", no_args_is_help=True
@@ -73,7 +72,7 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
             "add a dataset",
             code="evaluation.no_groups",
         )
-    watch = _Counting(json_out == "-")
+    watch = CountingWatcher(json_out == "-")
     calibrated = any(e.calibration is not None for e in data.examples)
     kinds = tuple(models or (METHODS if calibrated else KINDS))
     if COMPOSITION in kinds and not calibrated:
@@ -86,78 +85,8 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
     if json_out:
         write_json(found.document, json_out)
     if picture is not None:
-        write_text(picture, _picture(found))
+        write_text(picture, evaluation_picture(found))
     if json_out != "-":
-        _print(found)
+        print_evaluation(found)
         for note in data.notes:
-            console().print(note_line(note.code, note.words), markup=False)
-
-
-class _Counting:
-    """A watcher that prints the current group and the expected remaining time."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._began = time.monotonic()
-        self._done = 0
-
-    def __call__(self, words: str) -> None:
-        total = int(words.split(" of ")[1].split(":")[0])
-        left = ""
-        if self._done:
-            spent = time.monotonic() - self._began
-            left = f", about {remaining(spent / self._done * (total - self._done))} left"
-        self._done += 1
-        if not self._quiet:
-            error_console().print(f"{words}{left}", markup=False)
-
-
-def _print(found: Evaluation) -> None:
-    out = console()
-    columns = ["method", ">performance", ">worst", ">share", ">slower", ">as stated"]
-    columns += [">on null", ">covered"]
-    rows = [
-        [
-            r.method,
-            f"{r.performance:.1%}",
-            f"{r.worst:.1%}",
-            "-" if r.share is None else f"{r.share:.1%}",
-            str(r.slower),
-            f"{r.harm:.1f}" if r.harm else "-",
-            str(r.false),
-            "/".join(map(str, r.interval_hits)) if r.interval_hits[1] else "-",
-        ]
-        for r in found.rows
-    ]
-    out.print(
-        table(
-            f"{found.cells} cells, {found.null_cells} of them null; left out: {found.left_out}",
-            columns,
-            rows,
-        )
-    )
-    out.print(
-        "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over "
-        "cells with a possible gain; slower: number of cells that are slower than "
-        "their default beyond noise; as stated: how many the stated chances expect; on null: "
-        "number of settings named where the default is best; covered: programs whose stated "
-        "95 % interval holds the measured gain",
-        markup=False,
-    )
-
-
-def _picture(found: Evaluation) -> str:
-    from autotune.report.figures import Mark, dots
-
-    marks = [
-        Mark(
-            r.method,
-            r.performance,
-            r.worst,
-            max(v.performance for v in r.verdicts),
-            f"{r.performance:.1%}",
-        )
-        for r in found.rows
-    ]
-    title = f"Predicted settings, {found.left_out} left out: mean, worst and best cell"
-    return dots(title, "performance ratio T_OPUB / T", marks, reference=1.0)
+            print_note(note)

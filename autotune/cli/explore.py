@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.api.requests import ExploreRequest
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
-from autotune.document import Document, Number
-from autotune.terminal.command_line import this_command
-from autotune.terminal.progress import LiveLine
-from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import remaining, seconds
+from autotune.terminal.campaign import (
+    CampaignProgress,
+    print_campaign,
+    print_continuation,
+    print_plan,
+)
+from autotune.terminal.render import write_document, write_json
 
 if TYPE_CHECKING:
-    from autotune.datasets.campaign import CampaignEvent
-    from autotune.datasets.plan import ExplorationPlan, PreparedCell
-
-
-class PlannedCell(Document):
-    """A cell that would be measured, and for how long."""
-
-    cell: str
-    settings: int
-    runs: int
-    blocks: int
-    planned_s: Number
-
-
-class PlannedDataset(Document):
-    """What a plan would measure."""
-
-    plan: str
-    kind: str
-    cells: list[PlannedCell]
+    pass
 
 
 @takes_request
@@ -45,6 +27,7 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
 
     The same command continues an interrupted measurement.
     """
+    from autotune.api.campaign import planned_dataset
     from autotune.datasets.campaign import Campaign
     from autotune.datasets.catalog import FOLDER
     from autotune.datasets.describe import ExploredDataset, describe
@@ -59,7 +42,10 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     )
     prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, request.target.mpi))
     if request.dry_run:
-        _show(known, prepared, json_out)
+        if json_out:
+            write_json(planned_dataset(known, prepared), json_out)
+        else:
+            print_plan(known, prepared)
         return
     out = None if request.out is None else Path(request.out)
     folder = out or FOLDER / known.name
@@ -69,7 +55,7 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     elsewhere = ["-o", _passed_on(out)] if out else []
     regenerate = ["autotune", "explore", _passed_on(Path(request.plan)), *elsewhere]
     dataset = start_dataset(known, prepared, folder, shlex.join(regenerate), words)
-    with Store.open(store) as opened, ExploreProgress(json_out == "-") as progress:
+    with Store.open(store) as opened, CampaignProgress(json_out == "-") as progress:
         campaign = Campaign(
             known, prepared, dataset, opened, progress, request.guard, request.budget_s
         )
@@ -77,102 +63,16 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
         try:
             done = campaign.run()
         except KeyboardInterrupt:
-            _continuation("interrupted; every finished block is stored")
+            print_continuation("interrupted; every finished block is stored")
             raise
     if not done:
-        _continuation("the budget is spent; every finished block is stored")
-    if json_out:
-        result = vars(describe(campaign.dataset))
-        write_json(ExploredDataset(**result, finished=done, folder=f"{folder}"), json_out)
-    if json_out != "-":
-        console().print(
-            f"{folder}: {'all blocks of the cells are measured' if done else 'not finished'}; "
-            f"to describe it:  autotune dataset describe {shlex.quote(str(folder))}",
-            markup=False,
-            soft_wrap=True,
-        )
+        print_continuation("the budget is spent; every finished block is stored")
+    result = vars(describe(campaign.dataset))
+    document = ExploredDataset(**result, finished=done, folder=f"{folder}")
+    if write_document(document, json_out):
+        print_campaign(folder, done)
 
 
 def _passed_on(path: Path) -> str:
     """A relative path as it is, of another one the last part."""
     return path.name if path.is_absolute() else str(path)
-
-
-def _continuation(why: str) -> None:
-    error_console().print(
-        f"autotune: {why}.  Continue with:\n  {this_command()}",
-        markup=False,
-    )
-
-
-def _show(plan: ExplorationPlan, prepared: list[PreparedCell], json_out: str | None) -> None:
-    if json_out:
-        cells = [
-            PlannedCell(
-                cell=p.plan.key,
-                settings=len(p.settings),
-                runs=p.runs,
-                blocks=p.cut.blocks,
-                planned_s=p.planned_s,
-            )
-            for p in prepared
-        ]
-        write_json(PlannedDataset(plan=plan.name, kind=plan.kind, cells=cells), json_out)
-        return
-    rows = [
-        [
-            p.plan.key,
-            p.plan.split,
-            str(len(p.settings)),
-            str(p.runs),
-            str(p.cut.blocks),
-            seconds(p.planned_s),
-        ]
-        for p in prepared
-    ]
-    columns = ["cell", "split", ">settings", ">runs", ">blocks", ">planned"]
-    out = console()
-    out.print(table(f"{plan.name} ({plan.kind})", columns, rows))
-    out.print(
-        f"planned time of all cells: {seconds(sum(p.planned_s for p in prepared))}", markup=False
-    )
-
-
-class ExploreProgress(LiveLine):
-    """Progress of a campaign: one live line on a terminal, a line for each block elsewhere."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        super().__init__(quiet)
-        self.left_s = 0.0
-        self._phase = "starting"
-        self._runs = 0
-        self._since = time.monotonic()
-
-    def __call__(self, event: CampaignEvent) -> None:
-        from autotune.datasets.campaign import BlockEnd
-        from autotune.notes import Note
-        from autotune.study.events import PhaseStarted, RunEnded, Waiting
-
-        if self.quiet:
-            return
-        if isinstance(event, PhaseStarted):
-            self._phase, self._runs = event.words, 0
-            self._line(f"{event.words} ...{self._left()}")
-        elif isinstance(event, Waiting | Note):
-            self._line(event.words)
-        elif isinstance(event, RunEnded):
-            self._runs += 1
-        elif isinstance(event, BlockEnd):
-            self.left_s, self._since = event.left_s, time.monotonic()
-            bad = f", {event.bad} of them failed or were rejected" if event.bad else ""
-            self._line(f"{event.cell}: block {event.block + 1} stored, {event.runs} runs{bad}")
-        if self._live is not None:
-            self._draw(f"{self._phase}  run {self._runs}{self._left()}")
-
-    def _left(self) -> str:
-        left = self.left_s - (time.monotonic() - self._since)
-        return f"  about {remaining(left)} left for all cells" if left >= 1 else ""
-
-    def _line(self, text: str) -> None:
-        target = self._live.console if self._live is not None else self.console
-        target.print(text, markup=False)

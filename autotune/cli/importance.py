@@ -10,15 +10,11 @@ from autotune.cli.anova import one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.files import write_text
-from autotune.terminal.render import console, note_line, table, write_json
-from autotune.wording import count, percent
+from autotune.terminal.importance import print_importance
+from autotune.terminal.render import print_line, write_document
 
 if TYPE_CHECKING:
-    from autotune.anova.importance import ParameterImportance
-    from autotune.api.importance import Explained
-
-
-SHOWN_PAIRS = 5
+    pass
 
 
 @takes_request
@@ -41,70 +37,7 @@ def importance_of(
     picture = request.picture
     if picture is not None:
         write_text(Path(picture), found.page())
-    if json_out:
-        write_json(found.document, json_out)
-    if json_out != "-":
-        _print(found, request.limit)
+    if write_document(found.document, json_out):
+        print_importance(found, request.limit)
         if picture is not None:
-            console().print(f"wrote {picture}", markup=False)
-
-
-def _print(explained: Explained, limit: int) -> None:
-    out = console()
-    found, result, known = explained.table, explained.result, explained.known
-    out.print(
-        f"{found.origin}: {result.rows} rows (setting x cell), "
-        f"{count(len(found.cells), 'cell')}; the random forest explains "
-        f"{max(result.r2, 0):.0%} of the variance of settings that it was not trained "
-        "on",
-        markup=False,
-    )
-    for note in explained.notes:
-        out.print(note_line(note.code, note.words), markup=False)
-    # A search does not draw settings at random, so a parameter that was set together with a good
-    # one looks good, too.
-    chosen = found.origin.startswith("study")
-    listed = sorted(result.parameters, key=lambda m: not m.certain and chosen)
-    rows = [_row(m, chosen) for m in listed[:limit]]
-    columns = ["parameter", ">shuffled", ">95 %", ">alone", ">Pearson", ">rank"]
-    which = "the variance, shown where it is certain" if chosen else "the variance"
-    title = f"share of {which} (shuffled: interactions included)"
-    out.print(table(title, columns, rows))
-    signs = {"*": "certainly above 0", "!": "needed, as the proof has shown"}
-    used = [f"{s} {w}" for s, w in signs.items() if any(row[0].endswith(s) for row in rows)]
-    out.print(
-        "; ".join(used) or "no parameter has a certain effect: there are too few runs", markup=False
-    )
-    if known.proven:
-        out.print(f"proven: {percent(known.gain)} with {', '.join(known.proven)}", markup=False)
-    if known.taken_out:
-        words = "taken out of the proven setting, which is no slower without"
-        out.print(f"{words}: {', '.join(known.taken_out)}", markup=False)
-    if explained.gone:
-        names = ", ".join(explained.gone)
-        out.print(f"left out, because the program does not use them: {names}", markup=False)
-    sure = {m.name for m in result.parameters if m.certain or not chosen}
-    strong = [p for p in result.pairs if p.share >= 0.01 and {p.first, p.second} <= sure]
-    strong = strong[:SHOWN_PAIRS]
-    if strong:
-        rows = [
-            [f"{p.first} x {p.second}", f"{p.share:.1%}", f"{p.lo:.1%} .. {p.hi:.1%}"]
-            for p in strong
-        ]
-        out.print(
-            table(
-                "interactions (beyond the effects of each alone)", ["pair", ">share", ">95 %"], rows
-            )
-        )
-
-
-def _row(m: ParameterImportance, chosen: bool) -> list[str]:
-    """A row; with ``chosen`` (a search chose the settings) a share that may be chance is hidden."""
-    return [
-        m.name + ("!" if m.proven else "*" if m.certain else ""),
-        f"{max(m.shuffled, 0):.1%}" if m.shuffled_lo > 0 or not chosen else "-",
-        f"{m.shuffled_lo:.1%} .. {m.shuffled_hi:.1%}",
-        f"{m.alone:.1%}" if m.certain or not chosen else "-",
-        "-" if m.pearson is None else f"{m.pearson:+.2f}",
-        "-" if m.spearman is None else f"{m.spearman:+.2f}",
-    ]
+            print_line(f"wrote {picture}")

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.options import opt
+from autotune.cli.options import Force, opt, refuse_existing
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console
+from autotune.terminal.render import print_line
 from runner import files
 from runner.files.paths import exists
 
@@ -39,7 +39,7 @@ def translate(
             "File for the translated program. Default: APP_mate.py beside the program.",
         ),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
 ) -> None:
     """Translate an annotated mpi4py program into a program of the MATE runtime.
 
@@ -66,11 +66,7 @@ def translate(
         raise UsageError(
             f"{place} is the program itself; name another file with --out", code="file.same"
         )
-    if exists(place) and not force:
-        raise UsageError(
-            f"{place} exists already; --force replaces it, --out FILE names another",
-            code="file.exists",
-        )
+    refuse_existing(place, force, "--out FILE")
     try:
         made = translation(text, str(program))
     except TranslationError as problem:
@@ -82,8 +78,8 @@ def translate(
     words = (
         f"mpirun -n 1 python {shlex.quote(str(place))} ARGUMENTS --workers 2 --ranks-per-process 4"
     )
-    console().print(f"wrote {place}; to run it:\n  {words}", markup=False, soft_wrap=True)
+    print_line(f"wrote {place}; to run it:\n  {words}", whole=True)
     if made.regions:
         compiled = sum(not region.reason for region in made.regions)
         count = f"{compiled} of {len(made.regions)} regions can be compiled"
-        console().print(count, markup=False, soft_wrap=True)
+        print_line(count, whole=True)

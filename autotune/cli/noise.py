@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.study.request import NoiseRequest
-from autotune.terminal.render import console, error_console, to_stderr, write_json
+from autotune.terminal.noise import print_measured_noise
+from autotune.terminal.render import interruption, to_stderr, write_document
 
 if TYPE_CHECKING:
-    from autotune.study.noise import NoiseReport
+    pass
 
 
 @takes_request
@@ -31,7 +32,9 @@ def noise(
     hidden = quiet or json_out == "-"
     with Store.open(store) as opened, Progress(None, None, hidden) as progress:
         target = measured_target(request.target, opened, say, guard=request.guard)
-        try:
+        with interruption(
+            "\nInterrupted. Every finished run is stored; the same command measures anew."
+        ):
             report = measure_noise(
                 target,
                 target.space(None),
@@ -41,26 +44,5 @@ def noise(
                 guard=request.guard,
                 watch=progress,
             )
-        except KeyboardInterrupt:
-            said = "\nInterrupted. Every finished run is stored; the same command measures anew."
-            error_console().print(said, markup=False)
-            raise
-    if json_out:
-        write_json(report, json_out)
-    if json_out != "-":
-        _print(report)
-
-
-def _print(report: NoiseReport) -> None:
-    from autotune.stats import estimate_words
-    from autotune.terminal.outcome import print_noise
-
-    out = console()
-    words = estimate_words(report.seconds)
-    if report.metric.unit != "s":
-        shown, seen = report.metric.words, report.seconds
-        span = "interval" if seen.interval else "range"
-        # The largest time is the smallest rate.
-        words = f"{shown(seen.median)}, {span} {shown(seen.hi)} to {shown(seen.lo)}, {seen.n} runs"
-    out.print(f"default: {words}", style="bold", markup=False)
-    print_noise(report.to_json())
+    if write_document(report, json_out):
+        print_measured_noise(report)

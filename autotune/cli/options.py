@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from autotune.cli import completion
 from autotune.errors import UsageError
 from autotune.terminal.command_line import option_values
 from autotune.wording import whole_number
+from runner.files.paths import exists
 
 
 def opt(said: str, help: str, **more: Any) -> Any:
@@ -65,6 +68,25 @@ Quiet = Annotated[
     opt("--quiet -q", "Show no progress and no notes: the result and errors only."),
     LATE,
 ]
+
+
+Force = Annotated[bool, opt("--force", "Replace the file if it exists.")]
+STUDY = typer.Argument(
+    metavar="STUDY",
+    help="Study: its number or the first digits of its hash (autotune studies).",
+    autocompletion=completion.studies,
+)
+StudyName = Annotated[str, STUDY]
+
+
+def refuse_existing(path: Path, force: bool, option: str) -> None:
+    """Raise UsageError if the file exists and ``--force`` is not given; ``option`` names another
+    file."""
+    if exists(path) and not force:
+        raise UsageError(
+            f"{path} exists already; --force replaces it, {option} names another",
+            code="file.exists",
+        )
 
 
 def rank_counts(text: str) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +10,10 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import write_json
 
 if TYPE_CHECKING:
     from autotune.api.prediction_check import PredictionCheck
-    from autotune.prediction import NamedSetting
 
 
 @takes_request
@@ -39,7 +37,7 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
     from autotune.store import Store
     from autotune.targets.request import AUTO
     from autotune.terminal.outcome import print_comparison
-    from autotune.terminal.prediction import print_prediction
+    from autotune.terminal.prediction import print_prediction, print_prediction_file
     from autotune.terminal.progress import Progress
 
     features = read_features(Path(request.features))
@@ -115,34 +113,8 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
             figures = None if proof is None else proof.outcome.figures
             place = None if written is None else str(written)
             write_json(found.document(figures, place), json_out)
-    _end(found.named, proof, written, refused, params_file, check, quiet)
-
-
-def _end(
-    named: NamedSetting,
-    proof: PredictionCheck | None,
-    written: Path | None,
-    refused: str,
-    params_file: Path | None,
-    check: bool,
-    quiet: bool,
-) -> None:
-    out = console()
-    if not quiet and check and proof is None:
-        out.print("nothing to check: no gain is expected of any setting", markup=False)
-    if not quiet and written is not None:
-        out.print(
-            f"parameter file: mpirun --tune {shlex.quote(str(written))} ...",
-            markup=False,
-            soft_wrap=True,
-        )
-    elif not quiet and params_file is not None and proof is None and not len(named.setting):
-        out.print(
-            f"{params_file} not written: the predicted setting is the default, which needs no file",
-            markup=False,
-        )
-    elif not quiet and params_file is not None and proof is not None:
-        out.print(f"{params_file} not written: {proof.why_not}", markup=False, soft_wrap=True)
+    if not quiet:
+        print_prediction_file(found.named, proof, written, params_file, check)
     if proof is not None and proof.outcome.failed:
         raise WorkError(proof.outcome.failed, code="prediction.check_fails")
     if refused:

@@ -2,124 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
-
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
-from autotune.document import Document, Omitted
+from autotune.api.publication_requests import PublishRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
-from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
-from autotune.wording import key_parts
-from runner.files.paths import is_file
-
-if TYPE_CHECKING:
-    from autotune.publish.plan import Planned
-    from autotune.publish.publication import Published
-    from autotune.publish.source import PublicationSource
-    from runner.mpi.library import Library
+from autotune.terminal.publication import (
+    print_formats,
+    print_places,
+    print_preview,
+    print_publication,
+)
+from autotune.terminal.render import error_console, print_message, write_document
 
 
-class PlannedFile(Document):
-    """A file that would be written: its text, or what would change in it."""
-
-    path: str
-    format: str
-    text: Omitted[str] = None
-    diff: Omitted[str] = None
-
-
-class PlannedFiles(Document):
-    """Files that would be written."""
-
-    schema_: Literal["autotune-published-1"] = Field(default="autotune-published-1", alias="schema")
-    dry_run: Literal[True] = True
-    files: list[PlannedFile]
-
-
-class FormatRow(Document):
-    """A format, and why its files cannot be proven with this MPI library; null: they can."""
-
-    format: str
-    summary: str
-    cannot_be_proven: str | None
-
-
-FormatList = list[FormatRow]
-
-
-def publish(
-    cluster: ClusterName = "local",
-    source: Annotated[
-        str | None,
-        opt(
-            "--from SOURCE",
-            "Proven result to publish: study:ID, classwide:ID or collectives:ID. Default: "
-            "the latest proven class-wide result.",
-        ),
-    ] = None,
-    format_names: Annotated[
-        list[str] | None,
-        opt(
-            "--format -f F",
-            "File format; may be repeated (--formats lists all). Default: the per-user "
-            "files of the MPI library.",
-            autocompletion=completion.formats,
-        ),
-    ] = None,
-    list_formats: Annotated[
-        bool,
-        opt("--formats", "List the formats, and which of them this MPI library is seen to obey."),
-    ] = False,
-    out: Annotated[
-        Path | None,
-        opt(
-            "-o --out FILE",
-            "File or folder to write. Default: where the MPI library reads the format.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, opt("--dry-run", "Print the files; run nothing and write nothing.")
-    ] = False,
-    show_diff: Annotated[
-        bool, opt("--diff", "Print the changes to the files; run nothing and write nothing.")
-    ] = False,
-    force: Annotated[
-        bool,
-        opt(
-            "--force",
-            "Publish despite doubts about the proof, and replace files that were edited by hand.",
-        ),
-    ] = False,
-    unproven: Annotated[
-        bool,
-        opt(
-            "--unproven", "Write also formats for which no run here can show that they are obeyed."
-        ),
-    ] = False,
-    spaces: Annotated[
-        list[str] | None,
-        opt(
-            "--space NAME|FILE",
-            "Space whose parameters the files may contain, in addition to the shipped "
-            "spaces and your own. May be repeated.",
-        ),
-    ] = None,
-    mpi: Mpi = None,
-    commutative_only: CommutativeOnly = False,
-    store: StoreUrl = None,
-    json_out: JsonOut = None,
-) -> None:
+@takes_request
+def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Publish a proven setting as files, after test runs have shown that MPI obeys them.
 
     autotune unpublish removes the files and restores what was there before.
     """
+    from autotune.api.publication import format_list, planned_files, published_files
     from autotune.config.cluster import load_cluster
     from autotune.publish import formats
     from autotune.publish.plan import plan_files
@@ -130,40 +35,43 @@ def publish(
     from runner.lock import MachineLock
     from runner.mpi.discover import find_library
 
-    library = find_library(mpi)
-    if list_formats:
-        _list(library, json_out)
+    library = find_library(request.mpi)
+    if request.list_formats:
+        rows = format_list(library)
+        if write_document(rows, json_out):
+            print_formats(rows, library)
         return
     if json_out not in (None, "-"):
         check_writable(Path(str(json_out)))
-    chosen = [formats.find(name) for name in dict.fromkeys(format_names or ())]
-    place = load_cluster(cluster)
+    chosen = [formats.find(name) for name in dict.fromkeys(request.format_names)]
+    place = load_cluster(request.cluster)
     with Store.open(store) as opened:
         proposal = read_source(
-            source,
+            request.source,
             place,
             library,
             opened,
-            force,
-            spaces or (),
-            named=mpi is not None,
-            commutative_only=commutative_only,
+            request.force,
+            request.spaces,
+            named=request.mpi is not None,
+            commutative_only=request.commutative_only,
         )
     asked = len(chosen)
     chosen = formats.complete(chosen, proposal.content, library)
-    for more in chosen[asked:] if format_names else ():
-        error_console().print(
-            f"also --format {more.name}: without it the other file does nothing", markup=False
-        )
-    if not format_names:
+    for more in chosen[asked:] if request.format_names else ():
+        print_message(f"also --format {more.name}: without it the other file does nothing")
+    if not request.format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)
-        error_console().print(
-            f"formats for this user only: {said} (--formats lists all)", markup=False
-        )
-    planned = plan_files(proposal, chosen, place, library, out, force=force, unproven=unproven)
-    if dry_run or show_diff:
-        _preview(planned, library, show_diff, json_out)
+        print_message(f"formats for this user only: {said} (--formats lists all)")
+    out = None if request.out is None else Path(request.out)
+    planned = plan_files(
+        proposal, chosen, place, library, out, force=request.force, unproven=request.unproven
+    )
+    if request.dry_run or request.show_diff:
+        preview = planned_files(planned, library, request.show_diff)
+        if write_document(preview, json_out):
+            print_preview(preview.files)
         return
     quiet = json_out == "-"
     errors = error_console()
@@ -174,122 +82,6 @@ def publish(
 
     with MachineLock("shared", tell=lock_notes(say)), Prober(library, place) as prober:
         done = carry_out(planned, prober, say)
-    if json_out:
-        _write(proposal, done, json_out)
-    if not quiet:
-        _print(proposal, done, force)
-        _print_places(planned, library)
-
-
-def _write(proposal: PublicationSource, done: list[Published], json_out: str) -> None:
-    from autotune.publish.publication import PublishedFiles
-
-    document = PublishedFiles(
-        evidence=proposal.evidence.to_json(),
-        doubts=list(proposal.doubts),
-        files=[one.row for one in done],
-    )
-    write_json(document, json_out)
-
-
-def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
-    from autotune.publish.tune_file import gain_words
-
-    out = console()
-    seen = proposal.evidence
-    out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
-    out.print(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
-    if seen.checked:
-        out.print(seen.checked, markup=False)
-    for doubt in proposal.doubts if force else ():
-        out.print(note_line(doubt.code, doubt.words), markup=False)
-    for one in done:
-        mark = "published" if one.proven else "written, UNPROVEN"
-        out.print(f"{mark}: {one.path} ({one.format})", markup=False, soft_wrap=True)
-        out.print(f"  {one.probe}", markup=False)
-        if one.edited is not None:
-            out.print(f"  the edited file was saved as {one.edited}", markup=False, soft_wrap=True)
-        out.print(f"  undo: {one.undo}", markup=False, soft_wrap=True)
-
-
-def _print_places(planned: Sequence[Planned], library: Library) -> None:
-    """Print notes about files that no library reads, and the command that verifies the others."""
-    from autotune.config.find import user_config
-    from autotune.publish.programs import recorded_only
-    from autotune.publish.publication import is_live
-
-    out = console()
-    read = [one for one in planned if is_live(one, library)]
-    for one in planned:
-        if one in read:
-            continue
-        usual = one.fmt.default_path(one.header.cluster, library)
-        words = f"no library reads {one.path}; install it where this library reads {usual}"
-        out.print(note_line("publish.not_read", words), markup=False, soft_wrap=True)
-    check = planned[0].header.evidence.check
-    names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
-    for kind, name in dict.fromkeys(names):
-        if is_file(Path("configs") / kind / f"{name}.toml"):
-            place = user_config() / kind
-            words = (
-                f"configs/{kind}/{name}.toml is found from this directory only; for "
-                f"cron, copy it to {place}, or run the command after cd {Path.cwd()}"
-            )
-            out.print(note_line("publish.local_config", words), markup=False, soft_wrap=True)
-    if read:
-        again = " --run-recorded" if recorded_only(check) else ""
-        files = shlex.join(str(one.path) for one in read)
-        words = f"to check it again later:  autotune verify-published{again} {files}"
-        out.print(words, markup=False, soft_wrap=True)
-
-
-def _preview(
-    planned: list[Planned], library: Library, show_diff: bool, json_out: str | None
-) -> None:
-    from autotune.publish.publication import diff, preview
-
-    texts = [diff(one, library) if show_diff else preview(one, library) for one in planned]
-    if json_out:
-        rows = [
-            PlannedFile(
-                path=str(one.path),
-                format=one.fmt.name,
-                text=None if show_diff else text,
-                diff=text if show_diff else None,
-            )
-            for one, text in zip(planned, texts, strict=True)
-        ]
-        write_json(PlannedFiles(files=rows), json_out)
-    if json_out == "-":
-        return
-    out = console()
-    for one, text in zip(planned, texts, strict=True):
-        if not show_diff:
-            out.print(f"would write {one.path}:", style="bold", markup=False, soft_wrap=True)
-        out.print(text, markup=False, soft_wrap=True)
-
-
-def _list(library: Library, json_out: str | None) -> None:
-    from autotune.publish import formats
-
-    rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.everything()]
-    if json_out:
-        shown = [FormatRow(format=f, summary=s, cannot_be_proven=why) for f, s, why in rows]
-        write_json(shown, json_out)
-    if json_out == "-":
-        return
-    words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]
-    title = f"proven here: {library.family} {library.version} can be seen to obey the file"
-    out = console()
-    out.print(table(title, ["format", "description", "proven here"], words))
-    reasons: dict[str, list[str]] = {}
-    for name, _, why in rows:
-        if why:
-            reasons.setdefault(why, []).append(name)
-    if reasons:
-        out.print(
-            "\nnot proven here (publish --unproven writes these formats all the same):",
-            markup=False,
-        )
-    for why, names in reasons.items():
-        out.print(hanging("  ", f"{', '.join(names)}: {why}"))
+    if write_document(published_files(proposal, done), json_out):
+        print_publication(proposal, done, request.force)
+        print_places(planned, library)

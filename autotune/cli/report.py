@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
 from pydantic import Field
 
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.options import STUDY, Force, JsonOut, StoreUrl, opt, refuse_existing
 from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import print_line, write_json
 from autotune.wording import count
-from runner.files.paths import exists
 
 
 class WrittenPage(Document):
@@ -30,14 +27,7 @@ class WrittenPage(Document):
 
 
 def report(
-    study: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="STUDY",
-            help="Study: its number or the first digits of its hash (autotune studies).",
-            autocompletion=completion.studies,
-        ),
-    ] = None,
+    study: Annotated[str | None, STUDY] = None,
     cluster: Annotated[
         str | None, opt("--cluster NAME", "Report on all studies of this cluster.")
     ] = None,
@@ -46,7 +36,7 @@ def report(
         opt("--dataset NAME", "Add the level means of this dataset. Only with --cluster."),
     ] = None,
     out: Annotated[Path, opt("-o --out FILE.html", "HTML file to write.")] = Path("report.html"),
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -70,11 +60,7 @@ def report(
             "--dataset needs --cluster NAME; a page about a study has no dataset",
             code="page.not_applicable",
         )
-    if exists(out) and not force:
-        raise UsageError(
-            f"{out} exists already; --force replaces it, -o FILE.html names another",
-            code="file.exists",
-        )
+    refuse_existing(out, force, "-o FILE.html")
     with reading(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))
@@ -93,7 +79,6 @@ def report(
         )
         write_json(written, json_out)
     if json_out != "-":
-        console().print(
-            f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}",
-            markup=False,
+        print_line(
+            f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}"
         )

@@ -83,5 +83,4 @@ def _typer(field: OptionField, *value: Any) -> Any:
 
 ClusterName = Annotated[str, _typer(option_field(TargetRequest, "cluster"))]
 Mpi = Annotated[str | None, _typer(option_field(TargetRequest, "mpi"))]
-CommutativeOnly = Annotated[bool, _typer(option_field(TargetRequest, "commutative_only"))]
 Guard = Annotated[bool, _typer(option_field(SearchRequest, "guard"))]

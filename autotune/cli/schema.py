@@ -10,7 +10,7 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut
 from autotune.document import Document
 from autotune.schemas import SCHEMAS, load_schema, schemas_of
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import print_line, print_table, write_document, write_json
 
 
 class SchemaRow(Document):
@@ -45,11 +45,8 @@ def schema(
         SchemaRow(name=one, title=schema.title, commands=schema.commands)
         for one, schema in SCHEMAS.items()
     ]
-    if json_out:
-        write_json(rows, json_out)
-    if json_out == "-":
+    if not write_document(rows, json_out):
         return
-    out = console()
     cells = [[row.name, ", ".join(row.commands), row.title] for row in rows]
-    out.print(table("", ["schema", "command", "content"], cells))
-    out.print("\nTo print one:  autotune schema NAME", markup=False, soft_wrap=True)
+    print_table("", ["schema", "command", "content"], cells)
+    print_line("\nTo print one:  autotune schema NAME", whole=True)

@@ -12,7 +12,7 @@ from autotune.cli.requests import takes_request
 from autotune.files import check_writable
 from autotune.study.request import Crew, SearchRequest
 from autotune.terminal.command_line import command_line, option_words, this_command
-from autotune.terminal.render import console, error_console, to_stderr, write_json
+from autotune.terminal.render import error_console, print_line, to_stderr, write_json
 from runner.files.paths import is_file
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def finish(
         write_json(replace(result, layouts=rows).to_json(), json_out)
     if json_out != "-":
         if note:
-            console().print(note, markup=False)
+            print_line(note)
         print_result(result, next_commands)
         if layouts is not None:
             print_layouts(layouts, result.metric)

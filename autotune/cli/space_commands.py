@@ -8,70 +8,24 @@ from typing import Annotated
 
 import typer
 
+from autotune.api.spaces import SpaceRow, active_parameters, checked_space, shown_space
 from autotune.cli import completion
-from autotune.cli.options import JsonOut, opt
+from autotune.cli.options import Force, JsonOut, opt, refuse_existing
 from autotune.cli.requests import ClusterName, Mpi
-from autotune.config.cluster import load_cluster
-from autotune.document import Document, ParameterValue
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.space import Parameter, Space, load_space
-from autotune.space.check import SpaceFinding, check_file
+from autotune.space import load_space
+from autotune.space.check import check_file
 from autotune.space.definition import KIND
-from autotune.space.discover import as_toml, discover, idle_parameters, outranked_parameters
-from autotune.targets.startup import transport_in_force
-from autotune.terminal.render import console, table, write_json
-from runner.files.paths import exists
+from autotune.space.discover import as_toml
+from autotune.terminal.render import print_line, print_table, write_document, write_json
+from autotune.terminal.spaces import print_check, print_parameters, print_space
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
-from runner.mpi.library import ParamInfo
 
 space = typer.Typer(
     help="List, show, check and write parameter spaces (what may vary).", no_args_is_help=True
 )
-ENUM_SHOWN = 60
-
-
-class SpaceRow(Document):
-    """A parameter space and its file."""
-
-    name: str
-    file: str
-
-
-SpaceList = list[SpaceRow]
-
-
-class ParameterRow(Document):
-    """A parameter of a space on one MPI library."""
-
-    name: str
-    levels: tuple[ParameterValue, ...]
-    default: ParameterValue | None
-    target: str
-
-
-class ShownSpace(Document):
-    """A parameter space on one MPI library."""
-
-    name: str
-    hash: str
-    parameters: list[ParameterRow]
-    derived: dict[str, str]
-    constraints: list[str]
-    absent: dict[str, str]
-    """Parameters left out, with the reason."""
-
-
-class CheckedSpace(Document):
-    """What is wrong with a space file, and what is worth knowing."""
-
-    file: str
-    ok: bool
-    findings: tuple[SpaceFinding, ...]
-
-
-ParameterList = list[ParamInfo]
 
 
 @space.command("list")
@@ -83,7 +37,7 @@ def list_spaces(json_out: JsonOut = None) -> None:
     if json_out:
         write_json([SpaceRow(name=f.name, file=f.path) for f in files], json_out)
         return
-    console().print(table("", ["space", "file"], [[f.name, f.path] for f in files]))
+    print_table("", ["space", "file"], [[f.name, f.path] for f in files])
 
 
 @space.command("show")
@@ -108,44 +62,9 @@ def show(
     facts = {"ranks": ranks, "cores": describe_machine().cores, "nodes": 1}
     known = load_space(name, library=library, facts=facts)
     if json_out:
-        write_json(_shown(known), json_out)
-        return
-    out = console()
-    rows = [[p.name, _levels(p), "-" if p.default is None else str(p.default)] for p in known]
-    title = (
-        f"{known.name} on {library.family} {library.version}: {known.combinations():.3g} settings"
-    )
-    out.print(table(title, ["parameter", "levels", "default"], rows))
-    if known.derived:
-        out.print("derived values:", markup=False)
-        for derived, expr in known.derived.items():
-            out.print(f"  {derived} = {expr}", markup=False)
-    if known.constraints:
-        out.print("constraints:", markup=False)
-        for rule in known.constraints:
-            out.print(f"  {rule}", markup=False)
-    if known.absent:
-        out.print("not available in this MPI library:", markup=False)
-        for missing, why in known.absent.items():
-            out.print(f"  {missing}: {why}", markup=False)
-
-
-def _levels(parameter: Parameter) -> str:
-    return " ".join(str(level) for level in parameter.levels)
-
-
-def _shown(known: Space) -> ShownSpace:
-    return ShownSpace(
-        name=known.name,
-        hash=known.hash,
-        parameters=[
-            ParameterRow(name=p.name, levels=p.levels, default=p.default, target=p.target)
-            for p in known
-        ],
-        derived={derived: str(expr) for derived, expr in known.derived.items()},
-        constraints=[str(c) for c in known.constraints],
-        absent=dict(known.absent),
-    )
+        write_json(shown_space(known), json_out)
+    else:
+        print_space(known, library)
 
 
 @space.command("check")
@@ -159,16 +78,8 @@ def check(
 ) -> None:
     """Check a space against this MPI: parameters and values that the MPI does not know."""
     report = check_file(file, find_library(mpi))
-    if json_out:
-        checked = CheckedSpace(file=report.path, ok=report.ok, findings=report.findings)
-        write_json(checked, json_out)
-    if json_out != "-":
-        out = console()
-        for finding in report.findings:
-            out.print(str(finding), markup=False)
-        count = len(report.space.parameters) if report.space else 0
-        words = f"good: {count} parameters" if report.ok else f"{len(report.errors)} to correct"
-        out.print(f"{report.path} on {report.library}: {words}", markup=False)
+    if write_document(checked_space(report), json_out):
+        print_check(report)
     if not report.ok:
         raise typer.Exit(2)
 
@@ -194,7 +105,7 @@ def discover_parameters(
         Path | None,
         opt("-o --out FILE", "Write the parameters found to this file, as a space to edit."),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
     everything: Annotated[
         bool,
         opt(
@@ -209,51 +120,22 @@ def discover_parameters(
 ) -> None:
     """List the parameters of this MPI library that can act on this machine."""
     library = find_library(mpi)
-    listed = discover(library, pattern, level)
-    transport = (
-        "" if everything else transport_in_force(library, load_cluster(cluster).options(library))
-    )
-    idle = idle_parameters(listed, library, transport)
-    below = {} if everything else outranked_parameters(listed, library)
-    found = [info for info in listed if info.name not in idle | below]
+    active = active_parameters(library, pattern, level, None if everything else cluster)
+    parameters = active.parameters
     if json_out:
-        write_json(found, json_out)
+        write_json(parameters, json_out)
     elif out:
-        if not found:
+        if not parameters:
             raise UsageError(
                 f"no parameter of {library.family} {library.version} matches {pattern!r}",
                 code="parameter.unknown",
             )
-        if exists(out) and not force:
-            raise UsageError(
-                f"{out} exists already; --force replaces it, --out FILE names another",
-                code="file.exists",
-            )
-        write_text(out, as_toml(found, library))
-        console().print(
-            f"wrote {out} with {len(found)} parameters; edit the levels, then run:\n"
+        refuse_existing(out, force, "--out FILE")
+        write_text(out, as_toml(parameters, library))
+        print_line(
+            f"wrote {out} with {len(parameters)} parameters; edit the levels, then run:\n"
             f"  autotune space check {shlex.quote(str(out))}",
-            markup=False,
-            soft_wrap=True,
+            whole=True,
         )
     else:
-        rows = [[i.name, i.default, _kind(i), i.help] for i in found]
-        console().print(table("", ["parameter", "default", "kind", "meaning"], rows))
-        console().print(f"{len(found)} parameters", markup=False)
-        if idle:
-            console().print(
-                f"{len(idle)} parameters are left out: they cannot act, because the messages go "
-                f"by {transport} (--all lists them)",
-                markup=False,
-            )
-        if below:
-            console().print(
-                f"{len(below)} parameters of components of collectives are left out: another one "
-                f"has a higher priority (--all lists them)",
-                markup=False,
-            )
-
-
-def _kind(info: ParamInfo) -> str:
-    names = " ".join(info.enum.values())
-    return names if info.enum and len(names) <= ENUM_SHOWN else info.type
+        print_parameters(active)

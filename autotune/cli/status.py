@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from autotune.api.status import (
-    ExpiredPublication,
-    RunningTrial,
-    SearchAnswer,
-    StudyStatus,
-    expired_publications,
-    state_of,
-)
+from autotune.api.status import expired_publications, state_of
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
 from autotune.study.result import FINISHED, follow_moved_study
-from autotune.study.screening_summary import screening_words
-from autotune.terminal.render import console, table, write_json
-from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
+from autotune.terminal.render import print_line, write_document
+from autotune.terminal.status import print_expired, print_status
 
 EVERY_S = 2.0
 
@@ -51,86 +42,16 @@ def status(
     with reading(store, live) as opened:
         newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
-            if json_out:
-                write_json(None, json_out)
-            if json_out != "-":
-                console().print(f"no studies in {opened.label}", markup=False)
-                _print_expired(expired)
+            if write_document(None, json_out):
+                print_line(f"no studies in {opened.label}")
+                print_expired(expired)
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
         while True:
             found = follow_moved_study(opened, opened.get_study(found.id))
             data = state_of(opened, found).model_copy(update={"expired": expired})
-            if json_out:
-                write_json(data, json_out)
-            if json_out != "-":
-                _print(data)
+            if write_document(data, json_out):
+                print_status(data)
             if not live or data.status in FINISHED:
                 return
             time.sleep(EVERY_S)
-
-
-def _print(data: StudyStatus) -> None:
-    out = console()
-    counts = ", ".join(f"{count} {state}" for state, count in data.trials.items())
-    out.print(f"study {data.study}: {data.status}; trials: {counts or 'none'}", markup=False)
-    if not data.guard and not data.result:
-        out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
-    rows = [
-        [
-            str(row.trial),
-            short_setting(row.setting),
-            f"{row.host}:{row.pid}",
-            _seen(row) if row.alive else "lost",
-        ]
-        for row in data.running
-    ]
-    if rows:
-        out.print(table("running", [">trial", "setting", "worker", ">last seen (ago)"], rows))
-    if data.proving:
-        out.print(f"{data.proving} runs the proof", markup=False)
-    for row in data.lost if data.result is None else ():
-        out.print(
-            f"lost: worker {row.host}:{row.pid}, last seen {seconds(row.seen_s)} "
-            "ago; the runs that it finished are stored",
-            markup=False,
-        )
-    if data.joinable and data.status not in (*FINISHED, "searching", "proving"):
-        out.print(
-            f"no worker is active; to continue: autotune worker {data.study}",
-            markup=False,
-        )
-    if data.result:
-        _print_answer(data.result)
-    elif data.best:
-        out.print(
-            f"best so far (not proven): {data.best.ratio:.3f} times the default's "
-            f"time, {short_setting(data.best.setting)}",
-            markup=False,
-        )
-    if data.fidelity is not None:
-        out.print(screening_words(data.fidelity), markup=False)
-    for place, number in data.runs_by_place.items():
-        out.print(f"{count(number, 'run')} on {place}", markup=False)
-    _print_expired(data.expired)
-
-
-def _print_expired(files: Sequence[ExpiredPublication]) -> None:
-    """Print expired files with their commands, which are made to be copied and not wrapped."""
-    for file in files:
-        console().print(f"{file.path}: {file.words}", markup=False, soft_wrap=True)
-        for what, line in file.commands.items():
-            console().print(f"  to {what}: {line}", markup=False, soft_wrap=True)
-
-
-def _print_answer(answer: SearchAnswer) -> None:
-    out = console()
-    out.print(HEADLINES[answer.status], markup=False)
-    if answer.gain is not None:
-        ends = interval(answer.gain_ci95) if answer.gain_ci95 else ""
-        named = short_setting(answer.recommended)
-        out.print(f"{named}: {percent(answer.gain)} ({ends})", markup=False)
-
-
-def _seen(row: RunningTrial) -> str:
-    return "-" if row.seen_s is None else seconds(row.seen_s)

@@ -2,147 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import typer
-
-from autotune.api.status import as_now
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.api.studies import StudyDetails, list_studies, study_line
+from autotune.cli.options import Force, JsonOut, StoreUrl, StudyName, opt
 from autotune.cli.reading import reading
-from autotune.document import Document, Number, Unchecked, ValuesByName
 from autotune.errors import UsageError
-from autotune.space import Setting
-from autotune.store import BestRuns, Store, StudyRecord, StudySummary
 from autotune.store.export import export_study
-from autotune.store.keys import COMPARE, NOISE
-from autotune.store.model import DEFAULT_KEY
-from autotune.study.checks import MARK, StoredAnswer, unchecked
-from autotune.study.comparison_document import stored_figures
-from autotune.study.executables import stored_executables
-from autotune.study.result import FINISHED, Result, damaged_result
-from autotune.targets.executables import (
-    ExecutableChange,
-    ExecutableFile,
-    change_words,
-    changes_of,
-)
-from autotune.targets.rows import ExecutableRows
-from autotune.terminal.outcome import print_comparison, print_noise, print_result
-from autotune.terminal.render import console, table, write_json
-from autotune.terminal.transports import Carriers, carried_by, print_transports
-from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
-
-ROOM = 54
-"""Columns of a setting in a list at 80 columns, with the figures beside it."""
-StudyName = Annotated[
-    str,
-    typer.Argument(
-        metavar="STUDY",
-        help="Study: its number or the first digits of its hash (autotune studies).",
-        autocompletion=completion.studies,
-    ),
-]
-
-
-class StudyLine(Document):
-    """A line of the list of studies."""
-
-    id: int
-    hash: str
-    app: str
-    argv: tuple[str, ...]
-    ranks: int
-    mpi: str
-    cluster: str
-    space: str
-    strategy: str
-    seed: int
-    status: str
-    created_at: str
-    trials: int
-    runs: int
-    metric: str | None
-    verify: str | None
-    recommended: dict[str, Any] | None
-    """The setting of its answer, empty for the default; null: no answer."""
-    unchecked: Unchecked
-
-
-StudyList = list[StudyLine]
-
-
-class ShownTrial(Document):
-    """A setting of a study."""
-
-    number: int
-    setting: ValuesByName
-    state: str
-    estimate: Number | None
-    """Time divided by that of the default."""
-    reason: str
-
-
-class ShownStudy(Document):
-    """A study: its answer, its fastest settings, and how its runs ended."""
-
-    study: str
-    """Hash of the study."""
-    status: str
-    result: dict[str, Any] | None
-    """Result of search, of compare (without a, b and schema) or of noise; null before the end."""
-    unchecked: Unchecked
-    best: list[BestRuns]
-    """Fastest settings by the median of all their runs."""
-    run_states: dict[str, int]
-    """Number of runs by state."""
-    executables: ExecutableRows
-    changed: list[str]
-    """Those of these files that have changed since, in words."""
-    carried: dict[str, dict[str, str]]
-    """What carried the messages, by setting."""
-    trials: list[ShownTrial]
+from autotune.terminal.render import print_line, write_json
+from autotune.terminal.studies import print_list, print_study
 
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """List the studies in the results database, newest first."""
     with reading(store) as opened:
-        found = [as_now(opened, line) for line in opened.studies()]
-        shown = opened.label
+        lines, label = list_studies(opened), opened.label
     if json_out:
-        write_json([_row(s) for s in found], json_out)
-        return
-    out = console()
-    if not found:
-        out.print(f"no studies in {shown}", markup=False)
-        return
-    rows = [
-        [
-            s.hash[:8],
-            s.app,
-            str(s.ranks),
-            s.strategy,
-            f"{s.trials}",
-            f"{s.runs}",
-            s.status,
-            MARK if unchecked(StoredAnswer.of_summary(s)) else "",
-            s.created_at[:10],
-        ]
-        for s in found
-    ]
-    columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "", "begun"]
-    out.print(table("", columns, rows))
-
-
-def _row(study: StudySummary) -> StudyLine:
-    """A line of the list."""
-    reasons = unchecked(StoredAnswer.of_summary(study))
-    columns = {name: value for name, value in vars(study).items() if name != "terms"}
-    return StudyLine(**columns, unchecked=reasons)
+        write_json([study_line(*line) for line in lines], json_out)
+    else:
+        print_list(lines, label)
 
 
 def show(
@@ -157,129 +36,11 @@ def show(
     """Show one study: its result, the best settings seen, what carried the messages, and how its
     runs ended."""
     with reading(store) as opened:
-        found = opened.find_study(study)
-        best = opened.best(found.id, sys.maxsize)
-        states = opened.run_counts(found.id, "state")
-        trials = opened.trials(found.id)
-        files = stored_executables(opened, found.id)
-        reasons = unchecked(StoredAnswer.of_study(found))
-        carried = {key: _carried(opened, found, key) for key in _compared(found, best)}
-    changes = changes_of(files)
+        details = StudyDetails.of(opened.find_study(study), opened)
     if json_out:
-        document = ShownStudy(
-            study=found.hash,
-            status=found.status,
-            result=found.result,
-            unchecked=reasons,
-            best=list(best[:limit]),
-            run_states=states,
-            executables=[file.row for file in files],
-            changed=[change.words for change in changes],
-            carried=carried,
-            trials=[
-                ShownTrial(
-                    number=t.number,
-                    setting=t.setting,
-                    state=t.state,
-                    estimate=t.estimate,
-                    reason=t.reason,
-                )
-                for t in trials
-            ],
-        )
-        write_json(document, json_out)
-        return
-    _print_key(found)
-    if found.result is not None and found.key.strategy == COMPARE:
-        _print_comparison(found)
-    elif found.result is not None and found.key.strategy == NOISE:
-        _print_noise(found)
-    elif found.result is not None and found.status in FINISHED:
-        print_result(replace(Result.from_json(found.result), unchecked=reasons))
-    out = console()
-    out.print()
-    stored = (found.result or {}).get("metric")
-    metric = Metric() if stored is None else Metric(**stored)
-    reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
-    rows = [
-        [
-            " ".join(key_parts(b.key)) if whole else beginning(b.key, ROOM),
-            metric.words(b.median_s),
-            "-" if reference is None else percent(reference / b.median_s - 1),
-            str(b.runs),
-        ]
-        for b in best[:limit]
-    ]
-    compared = found.key.strategy == COMPARE or found.status in FINISHED
-    printed = found.result is not None and found.key.strategy != NOISE and compared
-    above = "; for the comparison see gain above" if printed else ""
-    title = f"fastest settings by the median of all their runs (no comparison{above})"
-    if not whole and any(row[0].endswith(" more") for row in rows):
-        title += "; --whole lists them in full"
-    out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
-    print_transports({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
-    _print_executables(files, changes)
-    words = ", ".join(f"{count} {state}" for state, count in states.items())
-    out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
-
-
-def _print_executables(
-    files: Sequence[ExecutableFile], changes: Sequence[ExecutableChange]
-) -> None:
-    out = console()
-    for file in files:
-        out.print(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}", markup=False)
-    if changes:
-        out.print(f"not what was measured: {change_words(changes)}", markup=False)
-
-
-def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
-    """Keys of two settings: of the default and the recommended one, else of the best ones seen."""
-    keys = [b.key for b in best]
-    named = (study.result or {}).get("recommended")
-    first = [DEFAULT_KEY] if DEFAULT_KEY in keys else []
-    first += [key for key in keys if named and Setting.parse(key).to_json() == named]
-    return list(dict.fromkeys([*first, *keys]))[:2]
-
-
-def _carried(store: Store, study: StudyRecord, key: str) -> Carriers:
-    """What carried the messages in the valid runs of a setting, the last one first.
-
-    Some is seen only in the warm-up (windows).
-    """
-    found: Carriers = {}
-    for run in store.runs(study.id, setting_key=key, states=("ok",)):
-        found |= carried_by(run.record.read_back)
-    return found
-
-
-def _print_comparison(study: StudyRecord) -> None:
-    try:
-        options = study.key.strategy_options
-        print_comparison(options["a"], options["b"], stored_figures(study.result or {}))
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged_result(problem) from None
-
-
-def _print_noise(study: StudyRecord) -> None:
-    try:
-        console().print()
-        print_noise(study.result or {})
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged_result(problem) from None
-
-
-def _print_key(study: StudyRecord) -> None:
-    key = study.key
-    out = console()
-    out.print(
-        f"study {study.hash[:12]} of {study.created_at[:16]}: {key.app.name} on {key.ranks} ranks, "
-        f"{key.mpi_title}, cluster {key.cluster}, space {key.space_name}, "
-        f"{key.strategy}, seed {key.seed}",
-        markup=False,
-    )
-    if not key.has_guard:
-        out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
+        write_json(details.document(limit), json_out)
+    else:
+        print_study(details, limit, whole)
 
 
 def export(
@@ -292,7 +53,7 @@ def export(
         Path | None,
         opt("-o --out FILE", "File to write. Default: autotune-STUDY.FORMAT in this directory."),
     ] = None,
-    force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    force: Force = False,
     output: Annotated[
         bool, opt("--output", "Write also what the programs printed (csv and parquet only).")
     ] = False,
@@ -309,4 +70,4 @@ def export(
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
         written = export_study(opened, found.id, to, path, force, output)
-    console().print(f"wrote {written}", markup=False)
+    print_line(f"wrote {written}")

@@ -11,8 +11,8 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, note_line, table, write_json
-from autotune.wording import percent, seconds
+from autotune.terminal.render import print_message, write_document, write_json
+from autotune.terminal.testbeds import print_removals, print_states, print_testbed
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
 
@@ -31,9 +31,6 @@ _LATENCY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*(us|ms|s)")
 _RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _BITS = {"k": 1e3, "m": 1e6, "g": 1e9}
-USEFUL_ERROR = 0.1
-"""If the measured round trip differs from the requested one by more than this share, the testbed
-does not have that latency."""
 
 
 def parse_latency(text: str) -> float:
@@ -93,14 +90,8 @@ def up(
     with ExitStack() as turn:
         _taken(turn, waiting=True)
         found = tb.up(name, nodes, *asked, mtu, cores)
-    if json_out:
-        write_json(found, json_out)
-    if json_out == "-":
-        return
-    out = console()
-    out.print(f"testbed {name} is up: {_properties(found)}", markup=False)
-    _print_nodes(found)
-    _print_uses(name)
+    if write_document(found, json_out):
+        print_testbed(found)
 
 
 @testbed.command("status")
@@ -127,17 +118,8 @@ def status(
     with ExitStack() as turn:
         measured = measure is not False and _taken(turn, waiting=bool(measure))
         seen = [tb.status(one, measured) for one in wanted]
-    if json_out:
-        write_json(seen, json_out)
-    if json_out != "-":
-        if not seen:
-            console().print(
-                "no testbed is up; to start one:  autotune testbed up --nodes 2",
-                markup=False,
-                soft_wrap=True,
-            )
-        for one in seen:
-            _print_status(one)
+    if write_document(seen, json_out):
+        print_states(seen)
     if any(one.state != "up" for one in seen):
         raise typer.Exit(1)
 
@@ -151,15 +133,8 @@ def down(
 ) -> None:
     """Stop testbeds and clean up what broken ones have left."""
     done = [tb.down(one) for one in ([name] if name else tb.names())]
-    if json_out:
-        write_json(done, json_out)
-    if json_out == "-":
-        return
-    for one in done:
-        words = f"down, {one.processes} processes ended" if one.found else "was not up"
-        console().print(f"testbed {one.name}: {words}", markup=False)
-    if not done:
-        console().print("no testbed is up", markup=False)
+    if write_document(done, json_out):
+        print_removals(done)
 
 
 @testbed.command("run", context_settings={"ignore_unknown_options": True})
@@ -195,118 +170,11 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
 
     def say(news: LockNews) -> None:
         if waiting or news.code != "lock.waiting":
-            error_console().print(news.words, markup=False)
+            print_message(news.words)
 
     try:
         turn.enter_context(MachineLock("exclusive", None if waiting else 0.0, say))
     except BusyError as problem:
-        error_console().print(f"not measured (--measure waits): {problem}", markup=False)
+        print_message(f"not measured (--measure waits): {problem}")
         return False
     return True
-
-
-def _properties(found: tb.Testbed) -> str:
-    return (
-        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, "
-        f"{_rate(found.rate_bps)} (shaped by: {found.shaper}), MTU {found.mtu}"
-    )
-
-
-def _rate(bits: float | None) -> str:
-    if bits is None:
-        return "-"
-    return f"{bits / 1e6:.4g} Mbit/s" if bits else "unlimited"
-
-
-def _print_nodes(found: tb.Testbed) -> None:
-    rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
-    console().print(table("", ["node", "address", "CPUs"], rows))
-    if found.shared_cpus:
-        console().print(
-            note_line(
-                "testbed.shared_cpus",
-                "the nodes share CPUs; ranks are started as oversubscribed and yield",
-            ),
-            markup=False,
-        )
-
-
-def _print_uses(name: str) -> None:
-    """Print the commands that use the testbed, as they are typed."""
-    option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
-    for words in (
-        f"search --cluster {name} --ranks 2 -- PROGRAM ARGS",
-        f"testbed status{option}",
-        f"testbed run{option} -- mpirun -n 2 PROGRAM",
-        f"testbed down{option}",
-    ):
-        console().print(f"  autotune {words}", markup=False, soft_wrap=True)
-
-
-def _print_status(seen: tb.Status) -> None:
-    out = console()
-    if seen.testbed is None or seen.state != "up":
-        advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
-        out.print(
-            f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}", markup=False
-        )
-        return
-    out.print(f"testbed {seen.name} is up: {_properties(seen.testbed)}", markup=False)
-    _print_nodes(seen.testbed)
-    if seen.round_trip_s is not None:
-        out.print(table("", ["measured now", ">", ""], _figures(seen)))
-        _print_doubts(seen)
-
-
-def _figures(seen: tb.Status) -> list[list[str]]:
-    asked = seen.asked_round_trip_s or 0.0
-    trip = seen.round_trip_s or 0.0
-    off = f"asked {_micro(asked)}, {percent(trip / asked - 1)}" if asked else "no latency asked"
-    spread = f"a quarter below {_micro(seen.round_trip_low_s)}, 5 % above "
-    return [
-        ["round trip of 8 bytes", _micro(trip), off],
-        ["", "", spread + _micro(seen.round_trip_high_s)],
-        ["bandwidth", _rate(seen.bandwidth_bps), f"asked {_asked_rate(seen)}"],
-        ["delay line, idle", _share(seen.line_cpu_idle), "of a CPU"],
-        ["delay line, round trips", _share(seen.line_cpu_pingpong), _interrupts(seen.irq_pingpong)],
-        ["delay line, stream", _share(seen.line_cpu_stream), _interrupts(seen.irq_stream)],
-        ["delivered late by", _micro(seen.late_s), f"{seen.dropped} packets dropped since up"],
-    ]
-
-
-def _micro(value: float | None) -> str:
-    """Microseconds, because errors here are smaller than what :func:`seconds` shows."""
-    return "-" if value is None else f"{value * 1e6:.0f} us"
-
-
-def _asked_rate(seen: tb.Status) -> str:
-    return _rate(seen.testbed.rate_bps if seen.testbed else None)
-
-
-def _share(cpus: float | None) -> str:
-    return "-" if cpus is None else f"{cpus * 100:.1f} %"
-
-
-def _interrupts(cpus: float | None) -> str:
-    return f"of a CPU; interrupts {_share(cpus)}"
-
-
-def _print_doubts(seen: tb.Status) -> None:
-    out = console()
-    asked, trip = seen.asked_round_trip_s, seen.round_trip_s
-    if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
-        out.print(
-            note_line(
-                "testbed.latency",
-                "the round trip differs from the latency asked for; is the machine busy?",
-            ),
-            markup=False,
-        )
-    if not seen.realtime:
-        out.print(
-            note_line(
-                "testbed.priority",
-                "the delay line has no real-time priority, so ranks can delay it",
-            ),
-            markup=False,
-        )

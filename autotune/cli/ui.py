@@ -8,7 +8,7 @@ from typing import Annotated
 from autotune.cli.options import StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.terminal.render import console
+from autotune.terminal.render import print_line
 
 NEEDED = ("starlette", "uvicorn")
 EXTRA = 'pip install "mpi-autotune[ui]"'
@@ -53,14 +53,13 @@ def ui(
         )
     with Store.open_read_only(store) as opened:
         address = listen(host, port)
-        out = console()
 
         def ready(url: str) -> None:
-            out.print(f"results of {opened.label}, read-only; Ctrl-C ends it", markup=False)
+            print_line(f"results of {opened.label}, read-only; Ctrl-C ends it")
             # The address is made to be copied, so it is not wrapped.
-            out.print(url, markup=False, soft_wrap=True)
+            print_line(url, whole=True)
 
         try:
             serve(opened, address, ready)
         except KeyboardInterrupt:
-            out.print("ended", markup=False)
+            print_line("ended")

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
-from pydantic import Field
 
 from autotune.cli.options import JsonOut, opt
-from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import print_line, write_json
 from runner.files.paths import exists
-
-
-class RemovedFile(Document):
-    """A published file that is gone, and what was done."""
-
-    path: str
-    done: str
-
-
-class Unpublished(Document):
-    """Files that were removed or restored."""
-
-    schema_: Literal["autotune-unpublished-1"] = Field(
-        default="autotune-unpublished-1", alias="schema"
-    )
-    files: list[RemovedFile]
 
 
 def unpublish(
@@ -42,6 +24,7 @@ def unpublish(
     json_out: JsonOut = None,
 ) -> None:
     """Remove published files and restore what was there before."""
+    from autotune.api.publication import RemovedFile, Unpublished
     from autotune.publish.published_files import forget, published
     from autotune.publish.undo import remove
 
@@ -72,11 +55,11 @@ def unpublish(
             problems.append(problem)  # The other files are still removed.
             continue
         if json_out != "-":
-            console().print(done[-1].done, markup=False, soft_wrap=True)
+            print_line(done[-1].done, whole=True)
     if json_out:
         write_json(Unpublished(files=done), json_out)
     elif not done and not problems:
-        console().print("no file is published; nothing was done", markup=False)
+        print_line("no file is published; nothing was done")
     if problems:
         words = "\n".join(f"{problem}" for problem in problems)
         raise (

@@ -3,72 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.cli.requests import Guard, Mpi
+from autotune.api.publication_requests import VerifyRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
-from autotune.notes import Note
-from autotune.publish.recheck import PAIRS
-from autotune.study.checks import MARK
-from autotune.terminal.render import console, error_console, hanging, write_json
-from autotune.wording import count, parse_duration
+from autotune.terminal.render import to_stderr, write_document
+from autotune.terminal.verification import print_states, print_verification
 
 if TYPE_CHECKING:
-    from autotune.publish.recheck import Recheck, Renewal
-    from autotune.publish.verify import FileState
+    from autotune.publish.recheck import Recheck
 
 
+@takes_request
 def verify_published(
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE...",
-            help="Published files to check. Default: all that you have published.",
-        ),
-    ] = None,
-    compare: Annotated[
-        bool, opt("--compare/--no-compare", "Compare with the default again, by new runs.")
-    ] = True,
-    pairs: Annotated[
-        int, opt("--pairs N", "Largest number of pairs of runs per program.", min=6, max=10_000)
-    ] = PAIRS,
-    budget: Annotated[
-        str | None,
-        opt(
-            "--budget TIME", "Machine time per program, for example 90s or 10m. Default: no limit."
-        ),
-    ] = None,
-    renewing: Annotated[
-        bool,
-        opt(
-            "--renew",
-            "Accept expired files whose gain is measured again: they count as proven with the "
-            "installed version of the library.",
-        ),
-    ] = False,
-    run_recorded: Annotated[
-        bool,
-        opt(
-            "--run-recorded",
-            "Run also command lines that are recorded in the published file only (no "
-            "application or study of yours).",
-        ),
-    ] = False,
-    spaces: Annotated[
-        list[str] | None,
-        opt(
-            "--space NAME|FILE",
-            "Space whose parameters the files may contain, in addition to the shipped "
-            "spaces and your own. May be repeated.",
-        ),
-    ] = None,
-    mpi: Mpi = None,
-    guard: Guard = True,
-    store: StoreUrl = None,
-    json_out: JsonOut = None,
+    request: VerifyRequest, store: StoreUrl = None, json_out: JsonOut = None
 ) -> None:
     """Check published files: unchanged, obeyed by MPI, and still faster than the default.
 
@@ -85,14 +37,13 @@ def verify_published(
     from autotune.terminal.progress import Progress
     from runner.mpi.discover import find_library
 
-    if renewing and not compare:
+    if request.renewing and not request.compare:
         raise UsageError(
             "--renew needs the comparison; expected it without --no-compare",
             code="usage.not_applicable",
         )
-    library = find_library(mpi)
-    budget_s = None if budget is None else parse_duration(budget)
-    paths = [f.expanduser().absolute() for f in files or ()]
+    library = find_library(request.mpi)
+    paths = [Path(file).expanduser().absolute() for file in request.files]
     for path in paths:
         published_header(path)
     paths = paths or published()
@@ -104,83 +55,26 @@ def verify_published(
         )
     quiet = json_out == "-"
 
-    def say(note: Note) -> None:
-        error_console().print(note.words, markup=False)
-
-    states = [look_at(path, library, spaces or (), say) for path in paths]
+    states = [look_at(path, library, request.spaces, to_stderr) for path in paths]
     if not quiet:
-        _print_states(states)
+        print_states(states)
     checks: list[Recheck] = []
-    if compare and publications(states):
-        with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
+    if request.compare and publications(states):
+        with Store.open(store) as opened, Progress(None, request.budget_s, quiet) as progress:
             checks = recheck(
                 states,
                 library,
                 opened,
-                pairs=pairs,
-                budget_s=budget_s,
-                guard=guard,
-                recorded=run_recorded,
+                pairs=request.pairs,
+                budget_s=request.budget_s,
+                guard=request.guard,
+                recorded=request.run_recorded,
                 watch=progress,
             )
     remember_verifications(VerifyResult(states, checks).verifications())
-    renewals = renew(states, checks, library, say) if renewing else []
+    renewals = renew(states, checks, library, to_stderr) if request.renewing else []
     result = VerifyResult(states, checks, renewals)
-    if json_out:
-        write_json(result.document.to_json(), json_out)
-    if not quiet:
-        _print_checks(checks, pairs)
-        _print_renewals(renewals)
-        _print_expired(result.lost)
-        out = any(not (s.refused or s.expiry) for s in result.lost)
-        if out or any(c.status in ("gone", "contradicted") for c in checks):
-            advice = "remove the file with autotune unpublish FILE, or search and publish again"
-            console().print(advice, markup=False)
+    if write_document(result.document.to_json(), json_out):
+        print_verification(result, request.pairs)
     if not result.ok:
         raise typer.Exit(1)
-
-
-def _print_states(states: list[FileState]) -> None:
-    out = console()
-    words = {True: "in force", False: "NOT in force", None: "unknown"}
-    for state in states:
-        said = "not checked" if state.refused else words[state.in_force]
-        if state.expiry is not None:
-            said = "expired"
-        out.print(f"{said}: {state.path}", markup=False, soft_wrap=True)
-        out.print(hanging("  ", state.why))
-        for note in state.unchecked:
-            out.print(hanging("  ", f"{MARK}: {note.words}"))
-        if state.unsafe is not None:
-            out.print(hanging("  ", f"UNSAFE: {state.unsafe.words}"))
-
-
-def _print_checks(checks: list[Recheck], most: int) -> None:
-    """Print the comparisons; ``most`` is the largest number of pairs that was allowed."""
-    out = console()
-    for check in checks:
-        words = check.words
-        if check.status == "cannot be told":
-            pairs = check.data.get("pairs", 0)
-            more = "a larger --budget" if pairs < most else "--pairs N"
-            words = f"with {count(pairs, 'pair')} ({words}); {more} allows more pairs"
-        line = f"{check.status}: {check.source} on {check.program}: {words}"
-        # Commands and paths are not wrapped, because they are made to be copied.
-        out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))
-
-
-def _print_renewals(renewals: list[Renewal]) -> None:
-    out = console()
-    for one in renewals:
-        said = "renewed" if one.renewed else "NOT renewed"
-        out.print(f"{said}: {one.path}", markup=False, soft_wrap=True)
-        out.print(hanging("  ", one.words))
-
-
-def _print_expired(states: list[FileState]) -> None:
-    """Print the commands for expired files; they are made to be copied, so not wrapped."""
-    for state in states:
-        if state.expiry is None:
-            continue
-        for what, line in state.expiry.commands.items():
-            console().print(f"to {what}: {line}", markup=False, soft_wrap=True)

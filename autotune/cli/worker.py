@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from autotune.cli import completion
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.cli.search import run_search, watch
@@ -15,14 +12,7 @@ from autotune.files import check_writable
 
 
 def worker(
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY",
-            help="Study: its number or the first digits of its hash (autotune studies).",
-            autocompletion=completion.studies,
-        ),
-    ],
+    study: o.StudyName,
     guard: Annotated[
         bool | None,
         opt(

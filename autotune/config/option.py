@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Annotated, Any, NamedTuple, Self
@@ -82,6 +83,7 @@ COMMAND = Form(str, _command_words, words=lambda words: [shlex.join(words)])
 PAIRS = Form(list[str], _pairs, words=lambda pairs: [f"{n}={v}" for n, v in pairs.items()])
 """Values by name, written as NAME=VALUE."""
 PATH = Form(Path, str)
+PATHS = Form(list[Path], lambda paths: [str(path) for path in paths])
 FilePath = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, PurePath) else v)]
 """A path, which is text in JSON and on the command line, and may be a Path in Python."""
 
@@ -149,6 +151,16 @@ def part(*without: str, **instead: str | tuple[str, ...]) -> Any:
 def _marked(default: Any, mark: CommandOption | RequestPart, limits: Mapping[str, Any]) -> Any:
     info: FieldInfo = Field(default, **limits)
     info.metadata.append(mark)
+    return info
+
+
+def same_option(model: type[BaseModel], name: str) -> Any:
+    """The default of a field that is an option of another request, too, at its own place here."""
+    info = copy(model.model_fields[name])
+    info.metadata = [
+        replace(mark, late=False) if isinstance(mark, CommandOption) else mark
+        for mark in info.metadata
+    ]
     return info
 
 

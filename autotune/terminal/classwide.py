@@ -5,7 +5,7 @@ from __future__ import annotations
 from autotune.anova.classwide import Choice
 from autotune.anova.proof import ClasswideProof
 from autotune.anova.result import ClasswideResult, ProgramEvidence, evidence_checks
-from autotune.terminal.render import console, note_line, table
+from autotune.terminal.render import print_line, print_note, print_table
 from autotune.wording import FEW, percent
 
 HEADLINES = {
@@ -25,7 +25,6 @@ HELD_OUT = {
 
 def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswideProof | None) -> None:
     """Print how the setting was chosen, its proof if there is one, and the result."""
-    out = console()
     rows = [
         [
             row.name,
@@ -38,34 +37,31 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswidePro
     ]
     title = "share of the best known gain, and cells slower than the default, on recorded runs"
     columns = ["chosen by", ">share", ">cells slower", ">left out: share", ">cells slower"]
-    out.print(table(title, columns, rows))
+    print_table(title, columns, rows)
     if any(row.held_out is not None for row in choice.rows):
-        out.print(
-            "left out: each program in turn, judged with the setting chosen without it",
-            markup=False,
-        )
-    out.print(f"chosen: {choice.method} ({choice.why})", markup=False)
+        print_line("left out: each program in turn, judged with the setting chosen without it")
+    print_line(f"chosen: {choice.method} ({choice.why})")
     if choice.setting != result.setting:  # If the two are equal, the setting is printed at the end.
-        out.print(f"  {choice.setting.key.replace(',', ' ')}", markup=False)
+        print_line(f"  {choice.setting.key.replace(',', ' ')}")
     if proof is not None:
         print_proof(proof, result.status != "unguarded")
-    out.print()
-    out.print(HEADLINES[result.status], style="bold", markup=False)
-    out.print(f"{result.why}", markup=False)
+    print_line()
+    print_line(HEADLINES[result.status], bold=True)
+    print_line(f"{result.why}")
     if result.next_step:
-        out.print(f"to decide it: {result.next_step}", markup=False)
+        print_line(f"to decide it: {result.next_step}")
     if result.gain is not None:
         ends = f"{percent(result.lo)} .. {percent(result.hi)}"
-        out.print(f"mean gain {percent(result.gain)} ({ends})", markup=False)
+        print_line(f"mean gain {percent(result.gain)} ({ends})")
     if result.held_out_shows is not None:
         ends = f"{percent(result.held_out_lo)} .. {percent(result.held_out_hi)}"
         gain = f"{percent(result.held_out_gain)} ({ends})"
         verdict = HELD_OUT[result.held_out_shows]
-        out.print(f"held-out programs {gain}: {verdict}", markup=False)
+        print_line(f"held-out programs {gain}: {verdict}")
     for name, value in result.setting.items():
-        out.print(f"  {name} = {value}", markup=False)
+        print_line(f"  {name} = {value}")
     for note in result.warnings:
-        out.print(note_line(note.code, note.words), markup=False)
+        print_note(note)
 
 
 def _count(number: float) -> str:
@@ -88,20 +84,19 @@ def _interval(row: ProgramEvidence) -> str:
 
 def print_proof(proof: ClasswideProof, has_guard: bool) -> None:
     """Print what was removed from the setting, and the pairs of every program."""
-    out = console()
     margin = f"{100 * proof.margin:g} %"
     pruning = proof.pruned
     sure = [name for name in pruning.without if name not in pruning.unclear]
     if sure:
         costs = f"costs less than {margin}" if has_guard else "looks as if it has no effect"
-        out.print(f"taken out, {costs}: {', '.join(sure)}", markup=False)
+        print_line(f"taken out, {costs}: {', '.join(sure)}")
     if pruning.unclear:
-        out.print(f"taken out, no effect shown: {', '.join(pruning.unclear)}", markup=False)
+        print_line(f"taken out, no effect shown: {', '.join(pruning.unclear)}")
     if pruning.unproven:
         every = FEW < len(pruning.unproven) == len(pruning.setting)
         names = f"all {len(pruning.unproven)}" if every else ", ".join(pruning.unproven)
         words = f"not pruned: {names} stayed in although no effect is proven"
-        out.print(words, markup=False)
+        print_line(words)
     rows = [
         [
             f"{row.app} {row.input or ''}".strip() + (" (held out)" if row.held_out else ""),
@@ -115,21 +110,18 @@ def print_proof(proof: ClasswideProof, has_guard: bool) -> None:
     ]
     columns = ["program", ">ranks", ">gain", ">95 % interval", ">pairs", "verdict"]
     if rows:
-        out.print(table("measured on this machine, against the default", columns, rows))
+        print_table("measured on this machine, against the default", columns, rows)
         for row in proof.evidence:
             if row.verdict != "failed" and row.lo is None and row.hi is None:
                 name = f"{row.app} {row.input or ''}".strip()
-                out.print(f"{name}: no interval: {row.words}", markup=False)
+                print_line(f"{name}: no interval: {row.words}")
         if has_guard:
-            out.print(f"passed: shown to be at most {margin} slower (--margin)", markup=False)
+            print_line(f"passed: shown to be at most {margin} slower (--margin)")
     if checks_text := evidence_checks(proof.evidence):
-        out.print(checks_text, markup=False)
+        print_line(checks_text)
     for row in proof.evidence:
         if row.verdict == "failed":
             words = f"failed on {row.app} {row.input or ''}".strip()
-            out.print(f"{words}: {row.words} (autotune show {row.study})", markup=False)
+            print_line(f"{words}: {row.words} (autotune show {row.study})")
     if proof.cut_short:
-        out.print(
-            "the budget was spent first; the same command with a larger --budget continues",
-            markup=False,
-        )
+        print_line("the budget was spent first; the same command with a larger --budget continues")

@@ -14,7 +14,7 @@ from autotune.terminal.command_line import (
     option_words,
     this_command,
 )
-from autotune.terminal.render import console
+from autotune.terminal.render import print_line
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,7 @@ def _look_further(result: Result) -> FollowUp:
 
 def print_follow_up(rows: Sequence[FollowUp]) -> None:
     """Print the commands, each on a line of its own that is not wrapped, because it is copied."""
-    out = console()
-    out.print("What next:", style="bold")
+    print_line("What next:", bold=True)
     for row in rows:
-        out.print(f"  {row.what}:", markup=False)
-        out.print(f"    {row.command}", markup=False, soft_wrap=True)
+        print_line(f"  {row.what}:")
+        print_line(f"    {row.command}", whole=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autotune.api.tried_layouts import TriedLayout
 from autotune.space.parameter import RESOURCES
-from autotune.terminal.render import console, table
+from autotune.terminal.render import print_line, print_table
 from autotune.wording import Metric, beginning
 
 _ROOM = 34
@@ -15,10 +15,9 @@ _ROOM = 34
 
 def print_layouts(rows: Sequence[TriedLayout], metric: Metric) -> None:
     """Print a line for each layout, the Pareto-optimal ones marked."""
-    out = console()
-    out.print()
+    print_line()
     if not rows:
-        out.print("no layout has a valid run beside the default", markup=False)
+        print_line("no layout has a valid run beside the default")
         return
     each = [name for name in ("threads", "workers") if any(_number(r, name) > 1 for r in rows)]
     each = each or ["threads"]
@@ -37,13 +36,11 @@ def print_layouts(rows: Sequence[TriedLayout], metric: Metric) -> None:
     ]
     figures = ("rate", "per core") if metric.kind == "rate" else ("time", "core-s")
     columns = [*(f">{n}" for n in ("ranks", *each, "cores", *figures, "runs")), "*"]
-    out.print(
-        table(
-            "layouts by the median of all their runs (no comparison); * no other layout is as\n"
-            "fast with as few core-seconds",
-            [*columns, "with"],
-            lines,
-        )
+    print_table(
+        "layouts by the median of all their runs (no comparison); * no other layout is as\n"
+        "fast with as few core-seconds",
+        [*columns, "with"],
+        lines,
     )
 
 

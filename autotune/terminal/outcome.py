@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.checks import MARK, UNCHECKED, checks_words, shown_lines
-from autotune.study.comparison_document import (
-    BothLibraries,
-    ComparisonFigures,
-    LibraryFigures,
-)
+from autotune.study.comparison_document import BothLibraries, ComparisonFigures, LibraryFigures
 from autotune.study.library_switch import switch_words
 from autotune.study.parts import DecidingStep, Rejections, ResultChecks
 from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
 from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
-from autotune.terminal.render import console, hanging, note_line, table
+from autotune.terminal.render import note_line, print_hanging, print_line, print_table
 from autotune.wording import (
-    UNGUARDED,
     WHY_UNGUARDED,
     ParameterNames,
     interval,
     interval_or_range,
     key_parts,
     percent,
-    seconds,
     verdict_words,
 )
 
@@ -37,66 +30,58 @@ _WIDTH = 79
 
 def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None:
     """Print a result, at most a screenful at 80 columns, with the commands that come next."""
-    out = console()
     names = result.names
-    out.print()
-    out.print(result.headline, style="bold", markup=False)
+    print_line()
+    print_line(result.headline, bold=True)
     default = result.default.get("median_s")
-    out.print(
+    print_line(
         f"{result.app} on {result.ranks} ranks, {result.library_title}, "
         f"cluster {result.cluster}; default {result.metric.words(_number(default))} "
-        f"(median of {result.default.get('n')})",
-        markup=False,
+        f"(median of {result.default.get('n')})"
     )
     if result.finalists:
-        out.print()
-        out.print(
-            table(
-                "",
-                ["setting", ">in the proof", ">95 % interval", ">pairs", "verdict"],
-                [_row(f, names, result.guard) for f in result.finalists],
-            )
+        print_line()
+        print_table(
+            "",
+            ["setting", ">in the proof", ">95 % interval", ">pairs", "verdict"],
+            [_row(f, names, result.guard) for f in result.finalists],
         )
         _print_long(names, result)
-    out.print()
-    out.print(
+    print_line()
+    print_line(
         f"{result.trials} settings tried in {result.search_runs} search runs, then "
         f"{result.confirmation_runs} confirmation runs; {result.runs_rejected} rejected for "
-        f"foreign load.  Search ended: {result.ended_by}.",
-        markup=False,
+        f"foreign load.  Search ended: {result.ended_by}."
     )
     _print_rejections(result.rejections, names)
     if result.fidelity is not None:
-        out.print(screening_words(result.fidelity), markup=False)
+        print_line(screening_words(result.fidelity))
     if not result.guard:
-        out.print(WHY_UNGUARDED, markup=False)
+        print_line(WHY_UNGUARDED)
     for words in result.evidence():
-        out.print(names.within(words), markup=False)
+        print_line(names.within(words))
     _print_checks(result.checks, result.unchecked)
     _print_contradictions(result.contradictions, names)
     for note in result.warnings:
-        out.print(note_line(note.code, names.within(note.words)), markup=False)
+        print_line(note_line(note.code, names.within(note.words)))
     if result.status == "recommended":
         _print_setting(result, bool(next_commands))
     elif result.best is not None and result.status != "interrupted":
-        out.print(
+        print_line(
             f"best seen (not proven): {names.name(Setting(result.best['setting']).key)}, "
-            f"{result.metric.words(result.best['median_s'])}, median of {result.best['n']}",
-            markup=False,
+            f"{result.metric.words(result.best['median_s'])}, median of {result.best['n']}"
         )
         if result.params_file:
-            out.print(
-                f"parameter file of this setting, not proven: {result.params_file}",
-                markup=False,
-                soft_wrap=True,
+            print_line(
+                f"parameter file of this setting, not proven: {result.params_file}", whole=True
             )
     if result.next_step is not None:
         _print_step(result.next_step, command=False)  # The command is among the next ones.
     if next_commands:
-        out.print()
+        print_line()
         print_follow_up(next_commands)
     show_command = command_line("show", result.study, *option_words(["--store"]))
-    out.print(f"study {result.study}:  {show_command}", markup=False, soft_wrap=True)
+    print_line(f"study {result.study}:  {show_command}", whole=True)
 
 
 def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool = False) -> None:
@@ -105,12 +90,11 @@ def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool =
     ``a`` and ``b`` are keys of settings. ``command``: this command is a comparison, which can be
     repeated with other options.
     """
-    out = console()
     libraries = figures.mpi if isinstance(figures, LibraryFigures) else None
     names = ParameterNames({a: "A", b: "B"} if libraries is None else _sides(a, b, libraries))
-    out.print()
+    print_line()
     words = f"B against A: {names.within(figures.words)}" if libraries is None else figures.words
-    out.print(words, style="bold", markup=False)
+    print_line(words, bold=True)
     has_guard = figures.guard
     if figures.outcome != "failed":
         verdict = verdict_words(figures.seen, figures.why, has_guard)
@@ -118,9 +102,9 @@ def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool =
             verdict = f"B is {verdict}"
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
         why = "" if verdict.startswith("no gain") else f" ({figures.why})"
-        out.print(f"{verdict}{why}", markup=False)
+        print_line(f"{verdict}{why}")
     if not has_guard:
-        out.print(WHY_UNGUARDED, markup=False)
+        print_line(WHY_UNGUARDED)
     title = {} if libraries is None else _titles(libraries)
     rows = [
         [
@@ -132,39 +116,31 @@ def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool =
         for name, key, median in (("A", a, figures.a_median_s), ("B", b, figures.b_median_s))
     ]
     columns = ["", *(["library"] if title else []), "setting", ">median"]
-    out.print(table("", columns, rows))
+    print_table("", columns, rows)
     gain, first, second = figures.gain, figures.a_median_s, figures.b_median_s
     if gain and first and second and gain * (first - second) < 0:
-        out.print(
+        print_line(
             "the medians point the other way: the gain is that of the pairs, whose two "
-            "runs follow each other directly; the machine's speed changed between the pairs",
-            markup=False,
+            "runs follow each other directly; the machine's speed changed between the pairs"
         )
     fresh = figures.fresh
     if fresh is not None:
         ends = f" ({interval(fresh['ci95'])})" if fresh["ci95"] else ""
-        out.print(
+        print_line(
             f"{fresh['pairs']} fresh pairs after it, each run behind one of its own side: "
-            f"{percent(fresh['gain'])}{ends}",
-            markup=False,
+            f"{percent(fresh['gain'])}{ends}"
         )
-    out.print(
-        f"{figures.runs} runs, {figures.runs_rejected} rejected for foreign load", markup=False
-    )
+    print_line(f"{figures.runs} runs, {figures.runs_rejected} rejected for foreign load")
     if figures.round > 1:
-        out.print(
+        print_line(
             f"comparison number {figures.round} of these "
             f"{'settings' if libraries is None else 'libraries'}: each has an error "
-            "probability of 5 % of its own",
-            markup=False,
+            "probability of 5 % of its own"
         )
     if figures.comparisons > 1:
-        out.print(comparisons_words(figures.comparisons), markup=False)
+        print_line(comparisons_words(figures.comparisons))
     if figures.budget_ended_it:
-        out.print(
-            "the budget was spent first; the same command with a larger --budget continues",
-            markup=False,
-        )
+        print_line("the budget was spent first; the same command with a larger --budget continues")
     if figures.next_step is not None:
         _print_step(figures.next_step, command)
     _print_rejections(figures.rejections, names)
@@ -172,49 +148,24 @@ def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool =
         _print_checks(figures.checks, figures.unchecked)
     _print_contradictions(figures.contradictions, names)
     for note in figures.warnings if figures.outcome != "failed" else ():
-        out.print(note_line(note.code, names.within(note.words)), markup=False)
+        print_line(note_line(note.code, names.within(note.words)))
 
 
 def _print_checks(checks: ResultChecks | None, reasons: Sequence[Note]) -> None:
     """Print what was checked of the results, in one line, and why the answer is unchecked."""
     if checks is not None:
-        console().print(checks_words(checks), markup=False)
+        print_line(checks_words(checks))
     for note in reasons:
         if checks is None or note.code != UNCHECKED:
-            console().print(f"{MARK}: {note.words}", markup=False)
+            print_line(f"{MARK}: {note.words}")
 
 
 def _print_contradictions(notes: Sequence[Note], names: ParameterNames) -> None:
     """Print objections, with the lines of output that they are about."""
     for note in notes:
-        console().print(f"[{note.code}] {names.within(note.words)}", markup=False)
+        print_line(f"[{note.code}] {names.within(note.words)}")
         for line in shown_lines(note):
-            console().print(line[:_WIDTH], markup=False)
-
-
-def print_noise(data: Mapping[str, Any]) -> None:
-    """Print the document of a ``NoiseReport``; raises LookupError or TypeError for others."""
-    out = console()
-    out.print(
-        f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "
-        f"{seconds(data['run_wall_s'])} of wall time; {data['runs_rejected']} of "
-        f"{data['runs'] + data['runs_rejected']} runs were rejected for foreign load",
-        markup=False,
-    )
-    if not data["guard"]:
-        out.print(f"{UNGUARDED}: part of this noise may come from other programs", markup=False)
-    if data["resolution_s"]:
-        out.print(
-            f"the measured figure has a resolution of {seconds(data['resolution_s'])}", markup=False
-        )
-    rows = [
-        [f"{r['gain'] * 100:.1f} %", str(r["blocks"]), str(r["runs"]), seconds(r["seconds"])]
-        for r in data["resolvable"]
-    ]
-    title = "smallest detectable gain of one setting (with 80 % probability)"
-    out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
-    for note in map(Note.from_json, data["warnings"]):
-        out.print(note_line(note.code, note.words), markup=False)
+            print_line(line[:_WIDTH])
 
 
 def _titles(libraries: BothLibraries) -> dict[str, str]:
@@ -235,10 +186,9 @@ def _sides(a: str, b: str, libraries: BothLibraries) -> dict[str, str]:
 
 def _print_step(step: DecidingStep, command: bool) -> None:
     """Print what would decide an open question, with a command if this one can be repeated."""
-    out = console()
-    out.print(f"to decide it: {step['words']}", markup=False)
+    print_line(f"to decide it: {step['words']}")
     if command and step["options"]:
-        out.print(f"  {this_command(step['options'])}", markup=False, soft_wrap=True)
+        print_line(f"  {this_command(step['options'])}", whole=True)
 
 
 MOST_ROWS = 3
@@ -252,34 +202,33 @@ def _print_rejections(rows: list[Rejections], names: ParameterNames) -> None:
         f"{r['rejected']} of {r['runs']} of {names.name(r['setting'])}" for r in rows[:MOST_ROWS]
     ]
     more = f"; {len(rows) - MOST_ROWS} more in --json" if len(rows) > MOST_ROWS else ""
-    console().print(f"rejected runs: {'; '.join(rates)}{more}", markup=False)
+    print_line(f"rejected runs: {'; '.join(rates)}{more}")
 
 
 def _print_long(names: ParameterNames, result: Result) -> None:
     """Print the settings that have a number as their name; the recommended one comes later."""
     answer = names.name(result.recommended.key) if result.status == "recommended" else ""
     for name, whole in names.whole.items():
-        console().print(f"{name}: {'see Setting below' if name == answer else whole}", markup=False)
+        print_line(f"{name}: {'see Setting below' if name == answer else whole}")
 
 
 def _print_setting(result: Result, has_commands: bool) -> None:
     """Print the recommended setting and its file; and how to start it, unless that is told."""
-    out = console()
-    out.print()
-    out.print("Setting:", style="bold")
+    print_line()
+    print_line("Setting:", bold=True)
     for name, value in result.recommended.to_json().items():
-        out.print(f"  {name} = {value}", markup=False)
+        print_line(f"  {name} = {value}")
     if result.switch is not None:
-        out.print("Another MPI library:", style="bold")
+        print_line("Another MPI library:", bold=True)
         for words in switch_words(result.switch):
-            out.print(hanging("  ", words))
+            print_hanging("  ", words)
     if not has_commands:
-        out.print("Start it like this:", style="bold")
+        print_line("Start it like this:", bold=True)
         # The line is not wrapped, because it is made to be copied.
-        out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
+        print_line(f"  {result.mpirun}", whole=True)
     if result.params_file:
-        out.print("Parameter file (a test run has shown that it takes effect):", style="bold")
-        out.print(f"  {result.params_file}", markup=False, soft_wrap=True)
+        print_line("Parameter file (a test run has shown that it takes effect):", bold=True)
+        print_line(f"  {result.params_file}", whole=True)
 
 
 def _row(finalist: Finalist, names: ParameterNames, has_guard: bool) -> list[str]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.terminal.render import console, note_line, table
+from autotune.terminal.render import note_line, print_line, print_note, print_table
 from autotune.wording import percent, share, short_setting, size_words
 
 if TYPE_CHECKING:
     from autotune.api.predict import Prediction
+    from autotune.api.prediction_check import PredictionCheck
     from autotune.prediction import NamedSetting
     from autotune.prediction.composed import ComposedAnswer
 
@@ -31,29 +33,23 @@ def _harm(chance: float | None) -> str:
 
 def print_prediction(prediction: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
-    out = console()
     answer, features = prediction.named, prediction.features
     if prediction.composed is not None:
         _print_composition(prediction.composed)
     what = features.app or Path(features.argv[0]).name
     if len(answer.setting):
-        out.print(f"Predicted for {what} on {features.ranks} ranks:", style="bold", markup=False)
+        print_line(f"Predicted for {what} on {features.ranks} ranks:", bold=True)
         lines = {name: f"  {name} = {value}" for name, value in answer.setting.to_json().items()}
         width = max(map(len, lines.values()))
         for name, line in lines.items():
-            out.print(f"{line:{width}}{_why(answer, name)}", markup=False)
-        out.print(_expected_gain(answer), markup=False)
+            print_line(f"{line:{width}}{_why(answer, name)}")
+        print_line(_expected_gain(answer))
     else:
-        out.print(
-            f"Predicted for {what} on {features.ranks} ranks: the default.",
-            style="bold",
-            markup=False,
-        )
+        print_line(f"Predicted for {what} on {features.ranks} ranks: the default.", bold=True)
         if answer.unsure:
-            out.print(
+            print_line(
                 f"best score: {short_setting(answer.best.to_json())} (expected gain "
-                f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}",
-                markup=False,
+                f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}"
             )
     if prediction.composed is not None:
         _print_notes(prediction)
@@ -62,23 +58,22 @@ def print_prediction(prediction: Prediction) -> None:
         [n.cell, f"{n.distance:.2f}", short_setting(n.best.to_json()), percent(n.gain)]
         for n in prediction.near
     ]
-    out.print(table("", ["nearest program", ">distance", "its best setting", ">gain"], rows))
+    print_table("", ["nearest program", ">distance", "its best setting", ">gain"], rows)
     if answer.far:
-        out.print(
+        print_line(
             note_line(
                 "model.far",
                 "this program is far from all known ones: distance "
                 f"{answer.distance:.2f}, but the model was validated up to "
                 f"{prediction.model.predictor.reach:.2f}; its predictions there are guesses",
-            ),
-            markup=False,
+            )
         )
     _print_notes(prediction)
 
 
 def _print_notes(prediction: Prediction) -> None:
     for note in prediction.strange:
-        console().print(note_line(note.code, note.words), markup=False)
+        print_note(note)
 
 
 WORTH = 0.05
@@ -92,7 +87,6 @@ _NAMES = {
 
 def _print_composition(answer: ComposedAnswer) -> None:
     """What dominates the program, and what any setting can gain at most."""
-    out = console()
     parts = [
         f"{_NAMES.get(work.operation, work.operation)}"
         + (f" of {size_words(work.size)}" if work.size else "")
@@ -101,19 +95,17 @@ def _print_composition(answer: ComposedAnswer) -> None:
         if part >= 0.005
     ]
     dominants = ", ".join(parts) or "nothing of note"
-    out.print(
+    print_line(
         f"{share(answer.responds)} of the run responds to settings: {dominants}; the rest is "
-        "computing and waiting",
-        markup=False,
+        "computing and waiting"
     )
     if answer.moved is not None:
-        out.print(
+        print_line(
             f"{share(answer.moved.before)} of its messages go between nodes, with map_by=node "
-            f"{share(answer.moved.after)}",
-            markup=False,
+            f"{share(answer.moved.after)}"
         )
     worth = ": not worth a search" if answer.most < WORTH else ""
-    out.print(f"any setting can gain at most {share(answer.most)}{worth}", markup=False)
+    print_line(f"any setting can gain at most {share(answer.most)}{worth}")
 
 
 def _why(answer: NamedSetting, name: str) -> str:
@@ -123,3 +115,26 @@ def _why(answer: NamedSetting, name: str) -> str:
     effect = answer.why[name]
     share = f"{100 * effect.touched:.0f} %"
     return f"  affects {share} of the run: {percent(math.expm1(effect.log))} time"
+
+
+def print_prediction_file(
+    named: NamedSetting,
+    proof: PredictionCheck | None,
+    written: Path | None,
+    params_file: Path | None,
+    check: bool,
+) -> None:
+    """Print the parameter file that was written, or why there is none.
+
+    ``check``: the prediction was to be checked; ``proof``: it was.
+    """
+    if check and proof is None:
+        print_line("nothing to check: no gain is expected of any setting")
+    if written is not None:
+        print_line(f"parameter file: mpirun --tune {shlex.quote(str(written))} ...", whole=True)
+    elif params_file is not None and proof is None and not len(named.setting):
+        print_line(
+            f"{params_file} not written: the predicted setting is the default, which needs no file"
+        )
+    elif params_file is not None and proof is not None:
+        print_line(f"{params_file} not written: {proof.why_not}", whole=True)

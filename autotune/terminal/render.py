@@ -7,7 +7,8 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,7 @@ from autotune.terminal.message import fold
 from autotune.wording import whole_number
 
 WIDTH = 80
+CONTINUED = "Interrupted. Every finished run is stored; the same command continues."
 NARROW = 20
 """A smaller value of COLUMNS is ignored."""
 _ACTING = ("Cc", "Cf", "Cs")
@@ -77,7 +79,46 @@ def error_console() -> Console:
 
 def to_stderr(note: Note) -> None:
     """The words of a note on standard error."""
-    error_console().print(note.words, markup=False)
+    print_message(note.words)
+
+
+def print_message(text: str) -> None:
+    """Print a text on standard error."""
+    error_console().print(text, markup=False)
+
+
+@contextmanager
+def interruption(text: str) -> Iterator[None]:
+    """Print a text on standard error if the body is interrupted (Ctrl-C)."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print_message(text)
+        raise
+
+
+def print_line(text: str = "", *, bold: bool = False, whole: bool = False) -> None:
+    """Print a text on standard output.
+
+    ``whole``: its lines are not wrapped, because they are made to be copied.
+    """
+    style = "bold" if bold else None
+    console().print(text, markup=False, style=style, soft_wrap=whole or None)
+
+
+def print_note(note: Note) -> None:
+    """Print a note or a warning beside a result."""
+    print_line(note_line(note.code, note.words))
+
+
+def print_hanging(head: str, words: str) -> None:
+    """Print ``words`` after ``head``, see :func:`hanging`."""
+    console().print(hanging(head, words))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table, see :func:`table`."""
+    console().print(table(title, columns, rows))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
@@ -188,6 +229,13 @@ def write_json(data: Any, target: str) -> None:
     else:
         write_text(Path(target), text)
     _DOCUMENT_TARGETS.add(target)
+
+
+def write_document(document: Any, target: str | None) -> bool:
+    """Write the document where ``--json`` asks for it; True if the text is printed, too."""
+    if target:
+        write_json(document, target)
+    return target != "-"
 
 
 def _plain(value: Any) -> Any:

@@ -4,42 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autotune.terminal.render import console, hanging
-from runner.mpi.base import PROTOCOLS, TRANSPORT, WINDOWS
-from runner.types import ReadBack
-
-Carriers = dict[str, str]
-"""``transport``, ``windows`` and the protocols of each call, in words, by their names."""
-
-
-def carried_by(read_back: Mapping[str, ReadBack]) -> Carriers:
-    """What carried the messages of a run: the part of its read-back that is about no parameter."""
-    return {
-        name: back.effective
-        for name, back in sorted(read_back.items(), key=lambda pair: _place(pair[0]))
-        if back.effective and is_carrier(name)
-    }
-
-
-def is_carrier(name: str) -> bool:
-    """Whether a name of a read-back is of this kind."""
-    return name in (TRANSPORT, WINDOWS) or name.startswith(PROTOCOLS)
-
-
-def _place(name: str) -> tuple[int, str]:
-    return ((TRANSPORT, WINDOWS).index(name) if name in (TRANSPORT, WINDOWS) else 2, name)
+from autotune.api.carriers import Carriers
+from autotune.terminal.render import print_hanging, print_line
+from runner.mpi.base import PROTOCOLS
 
 
 def print_transports(runs: Mapping[str, Carriers]) -> None:
     """Print what carried the messages, by the names of settings; nothing if nothing was seen."""
-    out = console()
     if not any(runs.values()):
         return
-    out.print()
+    print_line()
     by_size = any(name.startswith(PROTOCOLS) for carriers in runs.values() for name in carriers)
-    out.print(f"what carried the messages{', and how, by their bytes' if by_size else ''}")
+    print_line(f"what carried the messages{', and how, by their bytes' if by_size else ''}")
     for setting, carriers in runs.items():
         if carriers:
-            out.print(hanging("  ", f"{setting}:"))
+            print_hanging("  ", f"{setting}:")
         for name, words in carriers.items():
-            out.print(hanging("    ", f"{name.removeprefix(PROTOCOLS)}: {words}"))
+            print_hanging("    ", f"{name.removeprefix(PROTOCOLS)}: {words}")

@@ -18,10 +18,12 @@ from autotune.api import compare as comparisons
 from autotune.api.analysis_requests import AnovaRequest
 from autotune.api.anova import PRESETS
 from autotune.api.options import SearchOptions, TargetOptions
+from autotune.api.publication_requests import VerifyRequest
 from autotune.api.requests import ClasswideRequest, CollectivesRequest
 from autotune.cli.commands import build
 from autotune.collectives.tournament import OPERATIONS
 from autotune.config.option import option_field, option_fields
+from autotune.publish.recheck import PAIRS
 from autotune.stats import LOOKS
 from autotune.study.request import CompareRequest, NoiseRequest, SearchRequest
 from autotune.targets.request import TargetRequest
@@ -144,6 +146,10 @@ def test_help_lists_what_the_code_has(
 ) -> None:
     """They are repeated there, so that help does not wait for the modules that have them."""
     assert ", ".join(map(str, figures)) in str(option_field(model, field).option.help)
+
+
+def test_the_pairs_of_a_verification_are_those_of_its_comparison() -> None:
+    assert VerifyRequest.model_fields["pairs"].default == PAIRS
 
 
 def test_the_margin_of_a_class_is_that_of_its_proof() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.cli.cluster_commands import NONE_NEEDED, _launch_options
+from autotune.api.cluster_definition import NONE_NEEDED, launch_options
 
 TOO_LITTLE = (
     "--mca btl ^ofi saves 0.900 s at a start, too little to leave out what may be the interconnect"
@@ -29,8 +29,8 @@ OFI = ("--mca", "btl", "^ofi")
 def test_a_component_is_left_out_for_much_only(
     plain: float, without: float, options: tuple[str, ...], why: str
 ) -> None:
-    assert _launch_options({(): plain, OFI: without}) == (options, why)
+    assert launch_options({(): plain, OFI: without}) == (options, why)
 
 
 def test_a_library_without_the_component_needs_no_options() -> None:
-    assert _launch_options({(): 0.5}) == ((), NONE_NEEDED)
+    assert launch_options({(): 0.5}) == ((), NONE_NEEDED)

@@ -37,6 +37,40 @@ def test_the_list_needs_none_of_them() -> None:
     assert "..." not in done.stdout.partition("Commands:")[2], "sentences are wrapped, not cut"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "--trials", "0", "--app", "micro"),
+        ("search", "--frobnicate"),
+        ("show",),
+        ("frobnicate",),
+        ("cluster", "frobnicate"),
+    ],
+    ids=" ".join,
+)
+def test_what_the_parser_refuses_has_a_code_and_a_document(
+    cli: Cli, words: tuple[str, ...]
+) -> None:
+    outcome = cli(*words)
+    assert outcome.code == 2
+    assert outcome.err.startswith("autotune [usage.option]: ")
+    document = json.loads(cli(*words, "--json", "-").out)
+    assert (document["code"], document["exit_code"]) == ("usage.option", 2)
+    assert document["message"] in outcome.err
+
+
+def test_an_option_without_its_value_has_the_code(cli: Cli) -> None:
+    outcome = cli("export", "1", "--to")
+    assert outcome.code == 2
+    assert outcome.err.startswith("autotune [usage.option]: ")
+
+
+def test_a_command_without_its_words_prints_its_help(cli: Cli) -> None:
+    outcome = cli("cluster")
+    assert outcome.code == 2
+    assert outcome.err.strip() == cli("cluster", "--help").out.strip()
+
+
 def test_a_slip_is_told_with_what_was_meant(cli: Cli) -> None:
     asked = cli("serach")
     assert asked.code == 2

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
+from autotune.api.carriers import carried_by
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.comparison_document import ComparisonFigures
@@ -16,7 +17,7 @@ from autotune.study.result import Finalist, Result
 from autotune.terminal.command_line import remember_command
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
-from autotune.terminal.transports import carried_by, print_transports
+from autotune.terminal.transports import print_transports
 from autotune.wording import Metric, beginning
 from runner.types import ReadBack
 from tests.cli.conftest import Cli

@@ -39,7 +39,7 @@ LAUNCHES = "tests/targets/test_printed_launches.py"
 COMPOSERS = {
     "autotune/terminal/command_line.py:command_line": "tests/cli/test_follow_up.py",
     "autotune/terminal/command_line.py:own_name": "tests/cli/test_follow_up.py",
-    "autotune/cli/publish.py:_print_places": "tests/publish/test_commands.py",
+    "autotune/terminal/publication.py:print_places": "tests/publish/test_commands.py",
     "autotune/targets/launcher_line.py:parse_launcher_line": LAUNCHES,
     "autotune/targets/launcher_line.py:refuse_wrapped_launcher": LAUNCHES,
     "autotune/targets/launcher_line.py:_inside": LAUNCHES,
@@ -65,7 +65,7 @@ SHOWN = {
     "autotune/targets/launcher_line.py:_option",
     "autotune/targets/launcher_line.py:parse",
     "autotune/targets/resolve.py:_launcher_notes",
-    "autotune/cli/cluster_commands.py:show",
+    "autotune/terminal/clusters.py:print_cluster",
     # Words of a program, or of a command that is no launcher.
     "autotune/api/datasets.py:_what",
     "autotune/publish/programs.py:_how",

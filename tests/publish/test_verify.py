@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from autotune.cli.verify_published import _print_checks
 from autotune.collective_rules import Rule
 from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content
@@ -17,6 +16,7 @@ from autotune.publish.install import put, read_installed
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
+from autotune.terminal.verification import print_checks
 from autotune.testing.format import edited, evidence, plan_file, rendered_text
 from tests.publish.conftest import put_in_place
 from tests.publish.test_install import publish
@@ -157,7 +157,7 @@ def test_what_would_decide_it_is_said(
 ) -> None:
     """More pairs than were allowed, or time for those that were."""
     check = Recheck("study:abc", "flip on 1 rank", "cannot be told", "open", {"pairs": pairs})
-    _print_checks([check], most=60)
+    print_checks([check], most=60)
     said = " ".join(capsys.readouterr().out.split())
     assert f" {pairs} " in said
     assert f"({check.words})" in said

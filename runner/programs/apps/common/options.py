@@ -22,6 +22,12 @@ class OptionParser(argparse.ArgumentParser):
         super().__init__(prog=prog, description=description, add_help=False, allow_abbrev=False)
         self.add_argument("--help", "-h", action="store_true", help="show this text")
 
+    def format_help(self) -> str:
+        """The help; its line of usage names the arguments only, because the options follow it."""
+        arguments = [f"[{one.metavar}]" for one in self._actions if not one.option_strings]
+        self.usage = " ".join(["%(prog)s [OPTIONS]", *arguments])
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         raise AppUsageError(f"{message} (--help lists the options)", code="app_option.syntax")
 

@@ -12,16 +12,16 @@ from runner.programs.apps.common.options import OptionParser, positive
 WORD = 8
 """Bytes of a word; messages are whole words."""
 KINDS = {
-    "halo1d": "nonblocking exchange with 2 neighbours in a periodic line of ranks",
+    "halo1d": "nonblocking exchange with 2 neighbours in a periodic line",
     "halo2d": "the same with 4 neighbours in a periodic 2-D grid",
     "halo3d": "the same with 6 neighbours in a periodic 3-D grid",
-    "wavefront": "blocking sweeps over a 2-D grid from corner to corner and back, as in LU",
-    "pipeline": "a chain of stages: receive from the rank before, work, send to the next",
-    "irregular": "random pairs of ranks, messages of SIZE / 4 to 4 SIZE, drawn from the seed",
+    "wavefront": "blocking sweeps over a 2-D grid, corner to corner, as in LU",
+    "pipeline": "a chain of stages: receive, work, send to the next rank",
+    "irregular": "random pairs of ranks, messages of SIZE / 4 to 4 SIZE",
     "transpose": "all-to-all, SIZE bytes for each pair of ranks",
     "broadcast": "broadcasts; the root changes from step to step",
     "reduce": "sums of doubles, on all ranks and on rank 0 by turns",
-    "master-worker": "rank 0 hands out tasks of different lengths, and gets results of SIZE bytes",
+    "master-worker": "rank 0 hands out tasks, and gets results of SIZE bytes",
 }
 """Every pattern, with what it does in one step."""
 

@@ -1,0 +1,107 @@
+"""A cluster definition of this machine; its launch options are chosen by measuring start-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from autotune.config.cluster import is_wheel, load_cluster
+from autotune.errors import UsageError
+from autotune.files import write_text
+from autotune.names import config_name
+from autotune.targets.startup import startup
+from autotune.wording import count, seconds
+from runner.cpus import count_cores, cpu_list, parse_cpus
+from runner.files.paths import exists
+from runner.machine import describe_machine
+from runner.mpi.discover import find_library
+
+
+def define_cluster(
+    name: str, mpi: str | None, cpus: str | None, force: bool, tell: Callable[[str], None]
+) -> Path:
+    """Measure start-up, write ``configs/clusters/NAME.toml``, and return its path.
+
+    ``tell`` gets a line on each measurement. Raises UsageError for a wrong name or CPUs, and if the
+    file exists without ``force`` or cannot be written.
+    """
+    config_name(name, "the name of a cluster")
+    chosen = _chosen_cpus(cpus)
+    path = Path("configs") / "clusters" / f"{name}.toml"
+    if exists(path) and not force:
+        raise UsageError(
+            f"{path} exists already; --force replaces it, another NAME keeps it", code="file.exists"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UsageError(
+            f"cannot write {path}: {problem.strerror}: {problem.filename}; change to a "
+            "directory in which you may write",
+            code="file.unwritable",
+        ) from None
+    library = find_library(mpi)
+    machine = describe_machine()
+    cores = machine.cores if chosen is None else count_cores(chosen)
+    tried: dict[tuple[str, ...], float] = {}
+    candidates: list[tuple[str, ...]] = [()]
+    if "btl_ofi_mode" in library.params:
+        candidates.append(("--mca", "btl", "^ofi"))
+    for options in candidates:
+        tried[options] = startup(library, options, runs=3, cpus=chosen).median
+        tell(
+            f"start-up time with {' '.join(options) or 'no launch options'}: "
+            f"{seconds(tried[options])}"
+        )
+    best, why = launch_options(tried)
+    if not best and why != NONE_NEEDED:
+        tell(f"no launch options: {why}")
+    text = "\n".join(
+        [
+            f'name = "{name}"',
+            f'description = "{_plain(machine.cpu_model)}, {count(cores, "core")}, one node"',
+            "nodes = 1",
+            f"cores_per_node = {cores}",
+            *([] if chosen is None else [f'cpus = "{cpu_list(chosen)}"']),
+            'interconnect = "shared memory"',
+            "",
+            f"# Measured with {library.family} {library.version}: two ranks start in",
+            f"# {seconds(tried[()])} without options, in {seconds(tried[best])} with those below.",
+            "[[launch]]",
+            f'mpi = "{library.family}=={".".join(map(str, library.version_tuple[:2]))}"',
+            f"wheel = {str(is_wheel(library)).lower()}",
+            f"options = [{', '.join(repr(w).replace(chr(39), chr(34)) for w in best)}]",
+            f'why = "{why}"',
+            "",
+        ]
+    )
+    write_text(path, text)
+    load_cluster(str(path))
+    return path
+
+
+NONE_NEEDED = "none needed"
+
+
+def launch_options(tried: dict[tuple[str, ...], float]) -> tuple[tuple[str, ...], str]:
+    """The launch options to write, and why, from the start-up time in seconds with each."""
+    best = min(tried, key=lambda o: (tried[o], len(o)))
+    plain, saved = tried[()], tried[()] - tried[best]
+    # A component is only left out for a very large gain, because it may be the interconnect.
+    if plain >= 3 * tried[best] and saved >= 0.5:
+        return best, f"saves {seconds(saved)} at every start"
+    if saved < 0.1 * plain:
+        return (), NONE_NEEDED
+    left_out = f"{' '.join(best)} saves {seconds(saved)} at a start"
+    return (), f"{left_out}, too little to leave out what may be the interconnect"
+
+
+def _chosen_cpus(text: str | None) -> frozenset[int] | None:
+    try:
+        return None if text is None else parse_cpus(text)
+    except ValueError as problem:
+        raise UsageError(f"--cpus {text!r}: {problem}", code="cluster.cpus") from None
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text if c.isalnum() or c in " .-()@").strip() or "unknown processor"

@@ -1,0 +1,112 @@
+"""A model that is trained from recorded runs: which kinds, its document, its file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from autotune.document import Document, Number
+from autotune.errors import UsageError
+from autotune.files import write_text
+from autotune.notes import Note
+from autotune.prediction import CHOICES, THESIS, TrainingSet, model_of
+from autotune.prediction import train as fit
+from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
+from autotune.prediction.training import TrainingResult
+
+
+class TrainedModel(Document):
+    """A model that was trained, and on what."""
+
+    schema_: Literal["autotune-training-1"] = Field(default="autotune-training-1", alias="schema")
+    model: str
+    """File of the model."""
+    kind: str
+    options: dict[str, Any]
+    cost: dict[str, Number]
+    cells: int
+    programs: list[str]
+    settings: int
+    data: str
+    notes: list[Note]
+
+
+def train_model(
+    data: TrainingSet, kinds: Sequence[str], place: Path, watch: Callable[[str], None]
+) -> tuple[TrainedModel, list[TrainingResult]]:
+    """Train each kind and write the best one; returns it, and what was trained, of every kind."""
+    done = [fit(kind, data.examples, data.defaults, watch=watch) for kind in kinds]
+    best = min(done, key=lambda t: t.cost)
+    costs = {t.kind: t.cost for t in done}
+    made = model_of(best, data, costs)
+    write_text(place, json.dumps(made.to_json(), allow_nan=False) + "\n")
+    trained = _trained(data, place, best.kind, dict(best.options), len(data.examples))
+    return trained.model_copy(update={"cost": costs, "settings": len(made.settings) - 1}), done
+
+
+def learn_effects(data: TrainingSet, place: Path) -> tuple[TrainedModel, ProgramEffects]:
+    """Learn how programs differ from what a calibration composes, and write it.
+
+    Raises UsageError without a calibration.
+    """
+    known = [one for one in data.examples if one.calibration is not None]
+    if not known:
+        raise UsageError(
+            f"--model {COMPOSITION}: no dataset has a calibration.json; expected one with the file "
+            "that autotune calibrate wrote",
+            code="training.no_calibration",
+        )
+    found = ProgramEffects.fit(known)
+    about = {
+        "data": data.hash,
+        "sources": [Path(source).name for source in data.sources],
+        "programs": list(data.apps),
+        "machines": list(data.machines),
+        "mpis": list(data.mpis),
+    }
+    found = dataclasses.replace(found, about=about)
+    write_text(place, json.dumps(found.to_json(), indent=2) + "\n")
+    options = {"situations": found.to_json()["situations"]}
+    return _trained(data, place, COMPOSITION, options, len(known)), found
+
+
+def _trained(
+    data: TrainingSet, place: Path, kind: str, options: dict[str, Any], cells: int
+) -> TrainedModel:
+    return TrainedModel(
+        model=str(place),
+        kind=kind,
+        options=options,
+        cost={},
+        cells=cells,
+        programs=list(data.apps),
+        settings=0,
+        data=data.hash,
+        notes=list(data.notes),
+    )
+
+
+def model_kinds(model: str, preset: str | None) -> tuple[str, ...]:
+    """The kinds of models to train; raises UsageError for a model or preset that is not known."""
+    if model != "auto" and model not in CHOICES:
+        raise UsageError(
+            f"--model {model!r} is not known; expected auto, {', '.join(CHOICES)} or composed",
+            code="training.unknown",
+        )
+    if preset is None:
+        return CHOICES if model == "auto" else (model,)
+    if preset != "thesis":
+        raise UsageError(
+            f"--preset {preset!r} is not known; expected thesis", code="training.unknown"
+        )
+    if model not in THESIS:
+        raise UsageError(
+            f"--preset thesis needs --model {' or '.join(THESIS)}, not {model}",
+            code="training.preset",
+        )
+    return (THESIS[model],)

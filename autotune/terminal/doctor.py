@@ -1,0 +1,17 @@
+"""Terminal output of the checks of a machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from autotune.terminal.render import print_hanging
+
+if TYPE_CHECKING:
+    from autotune.api.doctor import DoctorFinding
+
+
+def print_findings(findings: list[DoctorFinding]) -> None:
+    for finding in findings:
+        print_hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}")
+        if finding.advice:
+            print_hanging("         -> ", finding.advice)

@@ -1,0 +1,78 @@
+"""Terminal output of an evaluation of predictions."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from autotune.terminal.render import print_line, print_message, print_table
+from autotune.wording import remaining
+
+if TYPE_CHECKING:
+    from autotune.prediction import Evaluation
+
+
+class CountingWatcher:
+    """A watcher that prints the current group and the expected remaining time."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._began = time.monotonic()
+        self._done = 0
+
+    def __call__(self, words: str) -> None:
+        total = int(words.split(" of ")[1].split(":")[0])
+        left = ""
+        if self._done:
+            spent = time.monotonic() - self._began
+            left = f", about {remaining(spent / self._done * (total - self._done))} left"
+        self._done += 1
+        if not self._quiet:
+            print_message(f"{words}{left}")
+
+
+def print_evaluation(found: Evaluation) -> None:
+    columns = ["method", ">performance", ">worst", ">share", ">slower", ">as stated"]
+    columns += [">on null", ">covered"]
+    rows = [
+        [
+            r.method,
+            f"{r.performance:.1%}",
+            f"{r.worst:.1%}",
+            "-" if r.share is None else f"{r.share:.1%}",
+            str(r.slower),
+            f"{r.harm:.1f}" if r.harm else "-",
+            str(r.false),
+            "/".join(map(str, r.interval_hits)) if r.interval_hits[1] else "-",
+        ]
+        for r in found.rows
+    ]
+    print_table(
+        f"{found.cells} cells, {found.null_cells} of them null; left out: {found.left_out}",
+        columns,
+        rows,
+    )
+    print_line(
+        "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over "
+        "cells with a possible gain; slower: number of cells that are slower than "
+        "their default beyond noise; as stated: how many the stated chances expect; on null: "
+        "number of settings named where the default is best; covered: programs whose stated "
+        "95 % interval holds the measured gain"
+    )
+
+
+def evaluation_picture(found: Evaluation) -> str:
+    from autotune.report.figures import Mark, dots
+
+    marks = [
+        Mark(
+            r.method,
+            r.performance,
+            r.worst,
+            max(v.performance for v in r.verdicts),
+            f"{r.performance:.1%}",
+        )
+        for r in found.rows
+    ]
+    title = f"Predicted settings, {found.left_out} left out: mean, worst and best cell"
+    return dots(title, "performance ratio T_OPUB / T", marks, reference=1.0)

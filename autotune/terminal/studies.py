@@ -1,0 +1,121 @@
+"""Terminal output of stored studies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autotune.api.studies import StudyDetails
+from autotune.notes import Note
+from autotune.store import StudyRecord, StudySummary
+from autotune.store.keys import COMPARE, NOISE
+from autotune.store.model import DEFAULT_KEY
+from autotune.study.checks import MARK
+from autotune.study.comparison_document import stored_figures
+from autotune.study.result import FINISHED, Result, damaged_result
+from autotune.targets.executables import ExecutableChange, ExecutableFile, change_words
+from autotune.terminal.noise import print_noise
+from autotune.terminal.outcome import print_comparison, print_result
+from autotune.terminal.render import print_line, print_table
+from autotune.terminal.transports import print_transports
+from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
+
+ROOM = 54
+"""Columns of a setting in a list at 80 columns, with the figures beside it."""
+
+
+def _print_executables(
+    files: Sequence[ExecutableFile], changes: Sequence[ExecutableChange]
+) -> None:
+    for file in files:
+        print_line(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}")
+    if changes:
+        print_line(f"not what was measured: {change_words(changes)}")
+
+
+def _print_stored_comparison(study: StudyRecord) -> None:
+    try:
+        options = study.key.strategy_options
+        print_comparison(options["a"], options["b"], stored_figures(study.result or {}))
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        raise damaged_result(problem) from None
+
+
+def _print_stored_noise(study: StudyRecord) -> None:
+    try:
+        print_line()
+        print_noise(study.result or {})
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        raise damaged_result(problem) from None
+
+
+def _print_key(study: StudyRecord) -> None:
+    key = study.key
+    print_line(
+        f"study {study.hash[:12]} of {study.created_at[:16]}: {key.app.name} on {key.ranks} ranks, "
+        f"{key.mpi_title}, cluster {key.cluster}, space {key.space_name}, "
+        f"{key.strategy}, seed {key.seed}"
+    )
+    if not key.has_guard:
+        print_line(f"{UNGUARDED}: this study proves nothing")
+
+
+def print_list(lines: Sequence[tuple[StudySummary, Sequence[Note]]], label: str) -> None:
+    """Print the list of studies in the database ``label``."""
+    if not lines:
+        print_line(f"no studies in {label}")
+        return
+    rows = [
+        [
+            s.hash[:8],
+            s.app,
+            str(s.ranks),
+            s.strategy,
+            f"{s.trials}",
+            f"{s.runs}",
+            s.status,
+            MARK if reasons else "",
+            s.created_at[:10],
+        ]
+        for s, reasons in lines
+    ]
+    columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "", "begun"]
+    print_table("", columns, rows)
+
+
+def print_study(details: StudyDetails, limit: int, whole: bool) -> None:
+    """Print a study with ``limit`` of its fastest settings, in full if ``whole``."""
+    study = details.study
+    _print_key(study)
+    if study.result is not None and study.key.strategy == COMPARE:
+        _print_stored_comparison(study)
+    elif study.result is not None and study.key.strategy == NOISE:
+        _print_stored_noise(study)
+    elif study.result is not None and study.status in FINISHED:
+        print_result(replace(Result.from_json(study.result), unchecked=details.reasons))
+    print_line()
+    stored = (study.result or {}).get("metric")
+    metric = Metric() if stored is None else Metric(**stored)
+    reference = next((b.median_s for b in details.best if b.key == DEFAULT_KEY), None)
+    rows = [
+        [
+            " ".join(key_parts(b.key)) if whole else beginning(b.key, ROOM),
+            metric.words(b.median_s),
+            "-" if reference is None else percent(reference / b.median_s - 1),
+            str(b.runs),
+        ]
+        for b in details.best[:limit]
+    ]
+    compared = study.key.strategy == COMPARE or study.status in FINISHED
+    printed = study.result is not None and study.key.strategy != NOISE and compared
+    above = "; for the comparison see gain above" if printed else ""
+    title = f"fastest settings by the median of all their runs (no comparison{above})"
+    if not whole and any(row[0].endswith(" more") for row in rows):
+        title += "; --whole lists them in full"
+    print_table(title, ["setting", ">median", ">raw", ">runs"], rows)
+    print_transports(
+        {key if whole else beginning(key, ROOM): f for key, f in details.carriers.items()}
+    )
+    _print_executables(details.files, details.changes)
+    words = ", ".join(f"{count} {state}" for state, count in details.run_states.items())
+    print_line(f"runs: {words or 'none'}; status {study.status}")

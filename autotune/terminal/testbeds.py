@@ -1,0 +1,137 @@
+"""Terminal output of testbeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autotune.terminal.render import note_line, print_line, print_table
+from autotune.wording import percent, seconds
+from runner import testbed as tb
+
+USEFUL_ERROR = 0.1
+"""If the measured round trip differs from the requested one by more than this share, the testbed
+does not have that latency."""
+
+
+def _properties(found: tb.Testbed) -> str:
+    return (
+        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, "
+        f"{_rate(found.rate_bps)} (shaped by: {found.shaper}), MTU {found.mtu}"
+    )
+
+
+def _rate(bits: float | None) -> str:
+    if bits is None:
+        return "-"
+    return f"{bits / 1e6:.4g} Mbit/s" if bits else "unlimited"
+
+
+def _print_nodes(found: tb.Testbed) -> None:
+    rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
+    print_table("", ["node", "address", "CPUs"], rows)
+    if found.shared_cpus:
+        print_line(
+            note_line(
+                "testbed.shared_cpus",
+                "the nodes share CPUs; ranks are started as oversubscribed and yield",
+            )
+        )
+
+
+def _print_uses(name: str) -> None:
+    """Print the commands that use the testbed, as they are typed."""
+    option = "" if name == tb.DEFAULT_NAME else f" --name {name}"
+    for words in (
+        f"search --cluster {name} --ranks 2 -- PROGRAM ARGS",
+        f"testbed status{option}",
+        f"testbed run{option} -- mpirun -n 2 PROGRAM",
+        f"testbed down{option}",
+    ):
+        print_line(f"  autotune {words}", whole=True)
+
+
+def _print_status(seen: tb.Status) -> None:
+    if seen.testbed is None or seen.state != "up":
+        advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
+        print_line(f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}")
+        return
+    print_line(f"testbed {seen.name} is up: {_properties(seen.testbed)}")
+    _print_nodes(seen.testbed)
+    if seen.round_trip_s is not None:
+        print_table("", ["measured now", ">", ""], _figures(seen))
+        _print_doubts(seen)
+
+
+def _figures(seen: tb.Status) -> list[list[str]]:
+    asked = seen.asked_round_trip_s or 0.0
+    trip = seen.round_trip_s or 0.0
+    off = f"asked {_micro(asked)}, {percent(trip / asked - 1)}" if asked else "no latency asked"
+    spread = f"a quarter below {_micro(seen.round_trip_low_s)}, 5 % above "
+    return [
+        ["round trip of 8 bytes", _micro(trip), off],
+        ["", "", spread + _micro(seen.round_trip_high_s)],
+        ["bandwidth", _rate(seen.bandwidth_bps), f"asked {_asked_rate(seen)}"],
+        ["delay line, idle", _share(seen.line_cpu_idle), "of a CPU"],
+        ["delay line, round trips", _share(seen.line_cpu_pingpong), _interrupts(seen.irq_pingpong)],
+        ["delay line, stream", _share(seen.line_cpu_stream), _interrupts(seen.irq_stream)],
+        ["delivered late by", _micro(seen.late_s), f"{seen.dropped} packets dropped since up"],
+    ]
+
+
+def _micro(value: float | None) -> str:
+    """Microseconds, because errors here are smaller than what :func:`seconds` shows."""
+    return "-" if value is None else f"{value * 1e6:.0f} us"
+
+
+def _asked_rate(seen: tb.Status) -> str:
+    return _rate(seen.testbed.rate_bps if seen.testbed else None)
+
+
+def _share(cpus: float | None) -> str:
+    return "-" if cpus is None else f"{cpus * 100:.1f} %"
+
+
+def _interrupts(cpus: float | None) -> str:
+    return f"of a CPU; interrupts {_share(cpus)}"
+
+
+def _print_doubts(seen: tb.Status) -> None:
+    asked, trip = seen.asked_round_trip_s, seen.round_trip_s
+    if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
+        print_line(
+            note_line(
+                "testbed.latency",
+                "the round trip differs from the latency asked for; is the machine busy?",
+            )
+        )
+    if not seen.realtime:
+        print_line(
+            note_line(
+                "testbed.priority",
+                "the delay line has no real-time priority, so ranks can delay it",
+            )
+        )
+
+
+def print_testbed(found: tb.Testbed) -> None:
+    """Print a testbed that is up, and how to use it."""
+    print_line(f"testbed {found.name} is up: {_properties(found)}")
+    _print_nodes(found)
+    _print_uses(found.name)
+
+
+def print_states(states: Sequence[tb.Status]) -> None:
+    """Print the states of testbeds."""
+    if not states:
+        print_line("no testbed is up; to start one:  autotune testbed up --nodes 2", whole=True)
+    for one in states:
+        _print_status(one)
+
+
+def print_removals(removals: Sequence[tb.Removal]) -> None:
+    """Print the testbeds that were taken down."""
+    for one in removals:
+        words = f"down, {one.processes} processes ended" if one.found else "was not up"
+        print_line(f"testbed {one.name}: {words}")
+    if not removals:
+        print_line("no testbed is up")
