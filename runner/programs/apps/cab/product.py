@@ -160,7 +160,7 @@ class Product:
         }
 
     def right(self) -> bool:
-        """Whether this rank's blocks of C are so many times the product."""
+        """True if this rank's blocks of C are so many times the product."""
         return all(
             np.array_equal(self._at(self._c, at), self._products * block)
             for at, block in self._reference.items()

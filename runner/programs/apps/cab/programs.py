@@ -30,7 +30,7 @@ class Program(Protocol):
         ...
 
     def right(self) -> bool:
-        """Whether this rank's data are right."""
+        """True if this rank's data are right."""
         ...
 
 

@@ -62,7 +62,7 @@ def cut_surface(size: Shape, grid: Shape) -> int:
 
 
 def fits(size: Shape, grid: Shape, least: int) -> bool:
-    """Whether every part of a cut axis has at least ``least`` cells (uncut axes always fit)."""
+    """True if every part of a cut axis has at least ``least`` cells (uncut axes always fit)."""
     return all(p == 1 or n // p >= least for n, p in zip(size, grid, strict=True))
 
 

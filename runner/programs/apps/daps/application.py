@@ -58,7 +58,7 @@ def _run(comm: Any, options: Options) -> int:
 
 
 def _one_node(comm: Any) -> bool:
-    """Whether all ranks share memory."""
+    """True if all ranks share memory."""
     from mpi4py import MPI
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)

@@ -142,7 +142,7 @@ class Product:
             self._left @ self._right
 
     def right(self) -> bool:
-        """Whether all tasks were done once, and this rank's blocks of C are the sums."""
+        """True if all tasks were done once, and this rank's blocks of C are the sums."""
         if self._daps.comm.allreduce(self._task_counts).tolist() != list(self._options.dgemms):
             return False
         pairs = np.concatenate(self._pairs)

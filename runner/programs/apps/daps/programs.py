@@ -29,7 +29,7 @@ class Program(Protocol):
         ...
 
     def right(self) -> bool:
-        """Whether this rank's data are right after the last run."""
+        """True if this rank's data are right after the last run."""
         ...
 
 

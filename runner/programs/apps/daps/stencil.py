@@ -167,7 +167,7 @@ class Stencil:
         return self._matches_serial(self._run(cells, steps)[2], cells, steps)
 
     def _matches_serial(self, square: Square | None, cells: int, steps: int) -> bool:
-        """Whether this rank's cells are those of a serial run, bit by bit."""
+        """True if this rank's cells are those of a serial run, bit by bit."""
         if square is None:
             return True
         return bool(np.array_equal(square.old[1:-1, 1:-1], serial(cells, steps)[square.cells]))

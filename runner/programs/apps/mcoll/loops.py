@@ -57,7 +57,7 @@ class Loop:
         return perf_counter() - begin
 
     def right(self, mark: int) -> bool:
-        """Whether this rank gets the data of a call whose input depends on ``mark``."""
+        """True if this rank gets the data of a call whose input depends on ``mark``."""
         mcoll, size = self._mcoll, self._size
         if self._operation == "allreduce":
             values = np.arange(size // 8) % 1000 + mark

@@ -45,7 +45,7 @@ class Plan:
         return number % self.processes
 
     def exists(self, k: int, kind: int, process: int) -> bool:
-        """Whether the process has this task."""
+        """True if the process has this task."""
         row, column = self.mesh.place(process)
         here_row, here_column = row == k % self.mesh.rows, column == k % self.mesh.columns
         below, across = row in self._rows[k], column in self._columns[k]
