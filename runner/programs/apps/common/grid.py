@@ -1,4 +1,4 @@
-"""Cuts a box of cells into one block per rank.
+"""Divides a box of cells into one block per rank.
 
 Sizes, grids and coordinates are tuples with one entry per axis; the contiguous axis x is first.
 Ranks are numbered with x running fastest.
@@ -69,8 +69,8 @@ def fits(size: Shape, grid: Shape, least: int) -> bool:
 def choose_grid(size: Shape, ranks: int, least: int) -> Shape:
     """The process grid with the smallest cut surface.
 
-    Of equal grids, the one that cuts later axes is taken: x is contiguous in memory, and cutting it
-    makes short rows and strided faces. Raises :class:`AppUsageError` if no grid fits.
+    Of equal grids, the one that divides later axes is used: x is contiguous in memory, and dividing
+    it gives short rows and strided faces. Raises :class:`AppUsageError` if no grid fits.
     """
     possible = [g for g in grids(ranks, len(size)) if fits(size, g, least)]
     if not possible:
