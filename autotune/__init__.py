@@ -1,9 +1,9 @@
 """Find out how an MPI program should be started on a machine, and prove it.
 
-The public names are :func:`tune`, :func:`compare`, :func:`noise` and :func:`predict`, each the same
-as the command of its name, :func:`compare_libraries` (the command ``compare`` with two libraries)
-and :class:`Study`, which reads a stored study. The errors are those of
-the command line: :class:`UsageError` for wrong input, :class:`WorkError` for work that failed.
+The public names are :func:`tune`, :func:`compare`, :func:`noise` and :func:`predict`, which equal
+the commands of these names, :func:`compare_libraries` (the command ``compare`` with two libraries)
+and :class:`Study`, which reads a stored study. The errors are those of the command line:
+:class:`UsageError` for wrong input, :class:`WorkError` for work that failed.
 """
 
 from __future__ import annotations

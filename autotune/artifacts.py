@@ -1,7 +1,7 @@
 """The artifact store: results as JSON files, one each (class-wide settings, tables of collectives).
 
-The files are in ``$XDG_DATA_HOME/autotune/NAME``. They are small, made rarely, and copied between
-machines by people. So each file says what it is, and its id shows whether anybody changed it.
+The files are in ``$XDG_DATA_HOME/autotune/NAME``. They are small, rarely created, and copied
+between machines by people. So each file says what it is, and its id reveals changes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def content_id(content: dict[str, Any]) -> str:
 class ArtifactStore(Generic[R]):
     """The results of one kind.
 
-    ``name`` is the name of the folder, of the command ``autotune NAME`` that makes these results,
-    and of ``NAME:ID``. ``what`` names one result in messages. ``parse`` makes a result from JSON
-    types without schema and id; for damaged data it may raise KeyError, TypeError, ValueError,
-    AttributeError or RecursionError.
+    ``name`` is the name of the folder, of the command ``autotune NAME`` that produces these
+    results, and of ``NAME:ID``. ``what`` names one result in messages. ``parse`` makes a result
+    from JSON types without schema and id; for damaged data it may raise KeyError, TypeError,
+    ValueError, AttributeError or RecursionError.
     """
 
     name: str
@@ -106,7 +106,7 @@ class ArtifactStore(Generic[R]):
         return result
 
     def read(self, path: Path) -> R:
-        """The result in a file; raises UsageError if the file cannot be read or is damaged."""
+        """The result in a file; raises UsageError if the file is unreadable or damaged."""
         try:
             data = parse_json(read_text(path, _LARGEST))
         except (OSError, ValueError) as problem:

@@ -64,7 +64,7 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
 
 
 def says_rule(name: str) -> bool:
-    """Whether a rule of a rules file replaces this MCA parameter."""
+    """True if a rule of a rules file replaces this MCA parameter."""
     match = ALGORITHM_PARAMETER.fullmatch(name)
     return name == ENABLE or (match is not None and match["collective"] in IDS)
 

@@ -1,4 +1,4 @@
-"""Documents: the models of what commands write with ``--json``.
+"""Documents: the models for the output of commands with ``--json``.
 
 A document is a model, and its JSON Schema is derived from it (:mod:`autotune.schemas`).  Its parts
 are models or plain dataclasses; a dataclass is part of a document as it is.
@@ -23,14 +23,14 @@ ParameterValue = Annotated[int | float | str, WithJsonSchema({"type": ["string",
 ValuesByName = dict[str, ParameterValue]
 """A setting: values by parameter; {} is the default."""
 Ends = tuple[Number | None, Number | None]
-"""Both ends of an interval; None: it is open on that side."""
+"""Both ends of an interval; None if it is open on that side."""
 Unchecked = Annotated[
     list[Note], Field(description="Why the results were not checked; empty if they were.")
 ]
 
 
 class _OmitNone:
-    """Marks a key that is left out where its field is None, so that the key is never null."""
+    """Marks a key that is omitted if its field is None, so that the key is never null."""
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
         schema = dict(handler(core_schema))
@@ -40,7 +40,7 @@ class _OmitNone:
 
 Part = TypeVar("Part")
 Omitted = Annotated[Part | None, _OmitNone(), Field(exclude_if=lambda value: value is None)]
-"""A field whose key is left out where it is None."""
+"""A field whose key is omitted if it is None."""
 
 
 _CONFIG = ConfigDict(
@@ -133,7 +133,7 @@ class _OutputSchema(GenerateJsonSchema):
 
 
 def schema_of(model: Any, title: str) -> dict[str, Any]:
-    """The JSON Schema of what is written of ``model``: a model, a dataclass, or a list of such."""
+    """The JSON Schema of the output for ``model``: a model, a dataclass, or a list of such."""
     adapter = TypeAdapter(list[model], config=_CONFIG | _WITH_DOCSTRINGS)
     schema = adapter.json_schema(mode="serialization", schema_generator=_OutputSchema)
     parts, root = schema.get("$defs", {}), schema["items"]

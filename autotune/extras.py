@@ -19,7 +19,7 @@ EXTRAS: dict[str, tuple[str, str]] = {
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:
-    """What to tell the user of a package that an extra brings; None for any other package."""
+    """The user's message for a package that an extra installs; None for any other package."""
     package = (error.name or "").partition(".")[0]
     if package not in EXTRAS:
         return None

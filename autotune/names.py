@@ -22,7 +22,7 @@ _MOST_CHARACTERS = 60
 
 
 def is_plain(name: object) -> bool:
-    """Whether a file of this name stays in the folder to which the name is joined."""
+    """True if a file of this name stays in the folder to which the name is joined."""
     return isinstance(name, str) and _PLAIN.fullmatch(name) is not None
 
 
@@ -50,7 +50,7 @@ def config_name(name: str, what: str) -> str:
 
 
 def is_file_name(name: object) -> bool:
-    """Whether this names one entry of a folder; all printable characters but ``/`` are allowed."""
+    """True if this names one entry of a folder; all printable characters but ``/`` are allowed."""
     return (
         isinstance(name, str)
         and name not in ("", ".", "..")
@@ -61,14 +61,14 @@ def is_file_name(name: object) -> bool:
 
 
 def is_config_name(name: object) -> bool:
-    """Whether this names configurations (several are joined by ``+``) and is not a path."""
+    """True if this names configurations (several are joined by ``+``) and is not a path."""
     return isinstance(name, str) and all(
         is_plain(part.strip()) and not part.strip().endswith(".toml") for part in name.split("+")
     )
 
 
 def names_path(name: str) -> bool:
-    """Whether a configuration of this name is looked up as the path of a file."""
+    """True if a configuration of this name is looked up as the path of a file."""
     return any("/" in part or part.strip().endswith(".toml") for part in name.split("+"))
 
 

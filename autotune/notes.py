@@ -39,13 +39,13 @@ class Note:
 
 
 Say = Callable[[Note], None]
-"""Gets the notes of a piece of work, each when it is known."""
+"""Receives the notes of a piece of work, each as soon as it is known."""
 
 
 def lock_notes(say: Say) -> Callable[[LockNews], None]:
-    """What :class:`~runner.lock.MachineLock` tells its news to, so that ``say`` gets notes."""
+    """Turns the news of :class:`~runner.lock.MachineLock` into notes for ``say``."""
     return lambda news: say(Note(news.code, news.words, news.data))
 
 
 def unheard(note: Note) -> None:
-    """Nobody listens."""
+    """Discards the note."""

@@ -1,4 +1,4 @@
-"""JSON Schemas of what the commands write with ``--json``: one for each kind of document.
+"""JSON Schemas of the commands' output with ``--json``: one for each kind of document.
 
 Each is derived from the model of the document (:mod:`autotune.document`), in JSON Schema 2020-12.
 The tests validate the output of the commands with them.  docs/reference/json.md lists them.
@@ -19,11 +19,11 @@ class DocumentKind(NamedTuple):
     title: str
     model: str
     commands: tuple[str, ...]
-    """The commands that write it, by their words; none: any command that fails."""
+    """The commands that write it, without ``autotune``; empty: any command that fails."""
 
 
 ERROR = "error"
-"""The schema of what any command writes that fails."""
+"""The schema of any command's output on failure."""
 SCHEMAS: dict[str, DocumentKind] = {
     "search": DocumentKind(
         "Result of autotune search, or of the worker that ended a study",
@@ -192,7 +192,7 @@ SCHEMAS: dict[str, DocumentKind] = {
 
 
 def schemas_of(command: str) -> tuple[str, ...]:
-    """The names of the schemas of a command, by its words; empty: it writes no document."""
+    """The names of the schemas of a command; empty if it writes no document."""
     return tuple(name for name, schema in SCHEMAS.items() if command in schema.commands)
 
 

@@ -1,6 +1,6 @@
 """Figures and verdicts as text, the same on the terminal and on pages; durations from text.
 
-The last part reads durations as people write them: 90, 90s, 10m, 1.5h, 1h30m.
+Durations may be written as 90, 90s, 10m, 1.5h or 1h30m.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ HEADLINES = {
     "interrupted": "Interrupted.",
 }
 FEW = 4
-"""A setting with more parameters is named by their number, except where it is the answer."""
+"""A setting with more parameters is shown as their number, except if it is the answer."""
 SHORT = 70
-"""Longest text, in characters, of a setting that is spelled out wherever it is named."""
+"""Longest text, in characters, of a setting that is always spelled out."""
 
 
 UNGUARDED = "measured without the guard"
@@ -57,15 +57,15 @@ def seconds(value: float | None) -> str:
 
 
 OBJECTIVE = "objective"
-"""The unit of a run whose figure is a function of the user's."""
+"""The unit of a run whose figure is a user's function."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """What the figures of a study are, and how they are shown.
+    """The kind of a study's figures, and their display.
 
     ``kind``: "wall" (wall time), "time" (the program's own), "rate" (its figure is 1/rate) or
-    "objective" (a function of the user's).
+    "objective" (a user's function).
     """
 
     kind: Literal["wall", "time", "rate", "objective"] = "wall"
@@ -74,7 +74,7 @@ class Metric:
 
     @classmethod
     def of(cls, record: RunRecord | None) -> Metric:
-        """What the figure of a run is."""
+        """The metric of a run's figure."""
         if record is None or record.metric_s is None:
             return cls()
         unit = record.metric_unit
@@ -100,7 +100,7 @@ def remaining(value: float) -> str:
 
 
 def asked_time(value: float) -> str:
-    """A time that a user gave, without digits that were not given: 40 s, 1.5 s, 10 min."""
+    """A time that a user gave, with the given digits only: 40 s, 1.5 s, 10 min."""
     if value < 60 or value % 60:
         return f"{value:g} s"
     hours, minutes = divmod(round(value / 60), 60)
@@ -154,7 +154,7 @@ def interval_or_range(
 
 
 def verdict_words(outcome: str, why: str = "", has_guard: bool = True) -> str:
-    """The verdict in a word for people; ``why`` is the reason that came with ``outcome``."""
+    """The verdict for readers; ``why`` is the reason that came with ``outcome``."""
     if outcome == "better" and not has_guard:
         return LOOKS_BETTER
     if outcome == "continue":

@@ -1,8 +1,8 @@
 """Small C libraries of this package, compiled on first use and preloaded into ranks.
 
 A library is compiled into the user's cache, under a name that depends on its sources and its
-compiler. Several processes may build at the same time: each writes a file of its own, and the last
-one replaces it completely.
+compiler. Several processes may build at the same time: each writes a separate file, and the last
+one wins.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class NoCompiler(RunnerError):
 
 
 def code_folder(place: Path) -> Path:
-    """``place``, made if it is missing, for this user only.
+    """``place``, created if missing, for this user only.
 
-    Raises RunnerError if it cannot be written, or if others could change what is in it.
+    Raises RunnerError if it is not writable, or if others could change its content.
     """
     try:
         private_folder(place)
@@ -56,7 +56,7 @@ def sources_of(package: str) -> dict[str, str]:
 
 
 def digest(sources: Mapping[str, str], words: Sequence[str]) -> str:
-    """A hash of the sources and of everything else that the result depends on."""
+    """A hash of the sources and of everything else that affects the result."""
     checksum = hashlib.sha256("\0".join((*FLAGS, *words)).encode())
     for name, text in sources.items():
         checksum.update(f"\0{name}\0{text}".encode())
@@ -64,10 +64,10 @@ def digest(sources: Mapping[str, str], words: Sequence[str]) -> str:
 
 
 def compile_if_missing(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -> Path:
-    """The library at ``place``; it is compiled if it is not there.
+    """The library at ``place``, compiled if missing.
 
-    ``compiler`` are the first words of the command. Raises NoCompiler if it is missing or refuses
-    the sources, RunnerError if the result cannot be stored or others could change it.
+    ``compiler`` is the beginning of the command. Raises NoCompiler if it is missing or refuses the
+    sources, RunnerError if the result cannot be stored or others could change it.
     """
     try:
         private_folder(place.parent)
@@ -122,7 +122,7 @@ def compiler() -> str | None:
 
 
 def preload_value(library: Path, others: str | None) -> str:
-    """The value of LD_PRELOAD: ``library``, then ``others``, which are to be loaded as well.
+    """The value of LD_PRELOAD: ``library``, then ``others``, which must be loaded, too.
 
     Raises RunnerError if the loader would not understand the path.
     """

@@ -1,8 +1,7 @@
 """Sets of CPUs in the kernel's list form ("0-1,4"), their cores, and binding a process to them.
 
-The first part reads and writes the lists, finds which CPUs are hardware threads of one core, and
-divides cores among jobs. The second, :class:`CpuBinding`, keeps this process and all that it starts
-on a set of CPUs.
+Functions here read and write the lists, find the hardware threads of a core, and divide cores among
+jobs. :class:`CpuBinding` keeps this process and its descendants on a set of CPUs.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def cpus_of(text: str) -> frozenset[int]:
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """The CPUs of a list that a user wrote; raises ``ValueError`` that says what was expected."""
+    """The CPUs of a list that a user wrote; raises ``ValueError`` with the expected form."""
     words = "".join(text.split())
     ranges = [part.split("-") for part in words.split(",")]
     if not _LIST.fullmatch(words) or any(int(r[0]) > int(r[-1]) for r in ranges):
@@ -71,8 +70,8 @@ def core_numbers(cpus: Iterable[int], *, machine: Iterable[int] | None = None) -
 
     The kernel's numbers jump between sockets and hardware threads. hwloc numbers the cores in the
     order of the tree of sockets, NUMA nodes and caches. Each level is ordered by its first CPU.
-    CPUs that this control group may not use are left out. ``machine`` is the set of CPUs of the
-    machine; None: it is read from the kernel.
+    CPUs that this control group may not use are left out. ``machine`` is the machine's set of CPUs;
+    None: read from the kernel.
     """
     present = frozenset(machine) if machine is not None else available_cpus()
     selection = frozenset(cpus)
@@ -80,7 +79,7 @@ def core_numbers(cpus: Iterable[int], *, machine: Iterable[int] | None = None) -
 
 
 def core_sets(jobs: int, cpus: Iterable[int]) -> list[frozenset[int]]:
-    """``cpus`` divided into ``jobs`` disjoint sets of equally many whole cores; the rest is left.
+    """``cpus`` divided into ``jobs`` disjoint sets of equally many whole cores; the rest is unused.
 
     Each set lies in one NUMA node if all sets can; else the sets follow one another in hwloc's
     order. Raises ``ValueError`` if there are fewer cores than jobs.
@@ -102,18 +101,18 @@ def _chunks(cores: list[frozenset[int]], size: int) -> list[list[frozenset[int]]
 
 
 def _cores(cpus: frozenset[int]) -> list[frozenset[int]]:
-    """The cores of ``cpus`` in hwloc's order, each as those of its CPUs that are in ``cpus``."""
+    """The cores of ``cpus`` in hwloc's order, each as the set of its CPUs in ``cpus``."""
     return sorted({_core_of(cpu) & cpus for cpu in cpus}, key=lambda core: _place(min(core)))
 
 
 def _node(cpu: int) -> str:
-    """Name of the NUMA node of ``cpu``; "" if the kernel names none."""
+    """Name of the NUMA node of ``cpu``; "" if unknown."""
     files = _NODES.glob("node*/cpulist")
     return next((file.parent.name for file in files if cpu in _cpus_in_file(file)), "")
 
 
 def memory_domain(cpus: Iterable[int]) -> int:
-    """The number of the NUMA node that has all of these CPUs; 0 if they belong to several."""
+    """The number of the NUMA node that contains all these CPUs; 0 if there are several."""
     nodes = {_node(cpu) for cpu in cpus}
     number = nodes.pop().removeprefix("node") if len(nodes) == 1 else ""
     return int(number) if number.isdigit() else 0
@@ -137,7 +136,7 @@ def _place(cpu: int) -> tuple[int, ...]:
 
 
 def available_cpus() -> frozenset[int]:
-    """Online CPUs of this control group; the affinity of this process does not matter."""
+    """Online CPUs of this control group, regardless of this process's affinity."""
     online = _cpus_in_file(_CPU / "online")
     try:
         groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
@@ -157,7 +156,7 @@ def available_cpus() -> frozenset[int]:
 
 
 def _cpus_in_file(file: Path) -> frozenset[int]:
-    """The CPUs that a file of the kernel lists; the empty set if there is no such file."""
+    """The CPUs listed in a kernel file; the empty set if it does not exist."""
     try:
         return cpus_of(file.read_text(encoding="ascii"))
     except OSError:
@@ -167,9 +166,9 @@ def _cpus_in_file(file: Path) -> frozenset[int]:
 class CpuBinding:
     """Context manager: all threads of this process run on ``cpus``; None changes nothing.
 
-    The tuner itself is bound too, not only its programs: its computation between two runs would be
-    foreign load for a measurement on the other CPUs. Raises :class:`RunnerError` if this process
-    may not use one of the CPUs.
+    The tuner itself is bound, too: its computation between two runs would be foreign load for a
+    measurement on the other CPUs. Raises :class:`RunnerError` if this process may not use one of
+    the CPUs.
     """
 
     def __init__(self, cpus: frozenset[int] | None) -> None:
@@ -199,7 +198,7 @@ class CpuBinding:
     ) -> None:
         if self._before:
             main = self._before[os.getpid()]
-            # A thread that started in the meantime inherited the binding.
+            # A thread started meanwhile has inherited the binding.
             _move({thread: self._before.get(thread, main) for thread in _threads()})
             self._before = {}
 
@@ -210,6 +209,6 @@ def _threads() -> list[int]:
 
 def _move(places: dict[int, set[int]]) -> None:
     for thread, cpus in places.items():
-        # The thread may have ended in the meantime.
+        # The thread may have ended.
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(thread, cpus)

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class CodedError(Exception):
-    """An error with a stable code beside its message.
+    """An error with a stable code in addition to its message.
 
     ``code`` is ``AREA.FAULT``, in lower case; it stays the same when the message changes.
     """
@@ -33,4 +33,4 @@ class RunnerError(CodedError):
 
 
 class RunnerUsageError(RunnerError):
-    """A wrong command: what was asked for does not exist or is out of range."""
+    """A wrong command: a requested thing does not exist or is out of range."""

@@ -1,8 +1,7 @@
-"""Executables: which files the ranks of a run ran, and a digest of each.
+"""Executables: the files that the ranks of a run executed, and a digest of each.
 
 The supervisor looks at the ranks while they run and opens their files. They are hashed after the
-run, so that it loses no time: 0.5 to 2 s for each GB, once for each content as long as the process
-lives.
+run, so as not to disturb it: 0.5 to 2 s per GB, once per content and process.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def _digest(path: str, identity: Identity) -> str:
 
 
 def digest_of(fd: int) -> str:
-    """SHA-256 (hexadecimal) over what can be read from an open file; raises OSError."""
+    """SHA-256 (hexadecimal) of an open file's remaining content; raises OSError."""
     import hashlib  # Only here: the supervisor starts without it.
 
     digest = hashlib.sha256()
@@ -62,8 +61,8 @@ def executables_of(
 ) -> list[Executable]:
     """The executables of a run that began at ``started_at`` (seconds since the epoch).
 
-    Libraries are left out that belong to the MPI library (whose commands are in ``mpi_bin``), to
-    this tool (its cache), or to the run itself, which compiled them.
+    Leaves out libraries of the MPI library (whose commands are in ``mpi_bin``), of this tool (its
+    cache), or compiled by the run itself.
     """
     prefix = real_path(mpi_bin).parent
     others = (real_path(files.cache()), prefix / "lib", prefix / "lib64")

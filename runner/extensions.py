@@ -1,4 +1,4 @@
-"""Classes that installed packages add to a registry of autotune, through entry points."""
+"""Classes that installed packages add to a registry of autotune through entry points."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def with_extensions(group: str, base: type[T], own: Mapping[str, type[T]]) -> di
     """All classes of a registry by name: ``own`` and those of the entry points of ``group``.
 
     Each class of an entry point must be a subclass of ``base``. Loading runs code of packages that
-    the user has installed. Raises RunnerError that names the entry point if it cannot be loaded, is
-    no such class, or uses a name that is taken.
+    the user has installed. Raises RunnerError with the entry point's name if it cannot be loaded,
+    is not such a class, or uses a name that is taken.
     """
     classes = dict(own)
     for entry in sorted(entry_points(group=group), key=lambda one: one.name):

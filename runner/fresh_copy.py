@@ -1,10 +1,9 @@
-"""Copies of a directory, one for each run, so that no run sees the files of another one.
+"""Copies of a directory, one for each run, so that no run sees another run's files.
 
-A copy lies beside its directory, under a hidden name: paths such as ``../data`` mean the same in
-it, it is on the same file system, and other nodes see it where they see the directory. A lock file
-lies beside the copy, and its owner holds a lock on it. The kernel releases the lock when the owner
-ends, however it ends; so the next owner finds the copies of those that were killed, and removes
-them.
+A copy lies beside its directory, under a hidden name: paths such as ``../data`` stay valid, it is
+on the same file system, and other nodes can see it, too. Its owner holds a lock on a file beside
+it, which the kernel releases however the owner ends. So the next owner finds and removes the copies
+of killed processes.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from runner.errors import RunnerError, RunnerUsageError
 from runner.files.paths import exists, is_folder, real_path
 
 PREFIX = ".autotune-fresh-"
-"""Begins the name of every copy."""
+"""Prefix of the name of every copy."""
 _LOCK = ".lock"
 MOST_BYTES = 4 << 30
 MOST_ENTRIES = 100_000
@@ -34,11 +33,11 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class FreshCopies:
-    """Copies of ``folder``, one at a time; :meth:`close` ends them.
+    """Copies of ``folder``, one at a time, until :meth:`close`.
 
     Removes copies of ended processes beside the folder. Raises RunnerUsageError for a folder that
-    cannot be copied for each run: it does not exist, is ``/``, is too large, or holds other things
-    than files, folders and links; and RunnerError if nothing can be written beside it.
+    cannot be copied: it does not exist, is ``/``, is too large, or holds other things than files,
+    folders and links. Raises RunnerError if nothing can be written beside it.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -47,11 +46,11 @@ class FreshCopies:
         remove_leftovers(folder.parent)
         self._lock_path, self._lock = _make_lock_file(folder)
         self.place = self._lock_path.with_suffix("")
-        """Where the copy lies: the same path for every run, so that its length never differs."""
+        """Path of the copy: the same for every run, so that its length never differs."""
 
     @contextmanager
     def copy(self) -> Iterator[Path]:
-        """A copy as long as the context lasts; raises RunnerError if it cannot be made."""
+        """A copy that exists as long as the context; raises RunnerError if it cannot be made."""
         try:
             try:
                 _remove(self.place)
@@ -66,12 +65,12 @@ class FreshCopies:
                 ) from None
             yield self.place
         finally:
-            # A process that the launcher lost may still write; the next copy removes the rest.
+            # A process that escaped the launcher may still write; the next copy removes the rest.
             with contextlib.suppress(OSError):
                 _remove(self.place)
 
     def close(self) -> None:
-        """Remove what is left, and release the lock."""
+        """Remove leftovers, and release the lock."""
         with contextlib.suppress(OSError):
             _remove(self.place)
             self._lock_path.unlink()
@@ -85,7 +84,7 @@ def remove_leftovers(parent: Path) -> None:
             p for p in parent.iterdir() if p.name.startswith(PREFIX) and p.suffix == _LOCK
         ]
     except OSError:
-        return  # What cannot be listed is refused where the copy is made.
+        return  # Copying will raise an error for what cannot be listed.
     for path in lock_files:
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -178,7 +177,7 @@ def _remove(place: Path) -> None:
     try:
         shutil.rmtree(place)
     except PermissionError:
-        # A folder without write permission was copied as such, or made by the program.
+        # A folder without write permission was copied as such, or created by the program.
         place.chmod(0o700)
         for folder, below, _ in os.walk(place):
             for name in below:
@@ -188,7 +187,7 @@ def _remove(place: Path) -> None:
 
 
 def _write_back(place: Path) -> None:
-    """Write what was copied to the disk, so that this does not happen during the run."""
+    """Flush the copy to the disk, so that this does not happen during the run."""
     fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _LIBC.syncfs(fd)

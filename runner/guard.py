@@ -7,8 +7,8 @@ kernel's tick accounting.
 
 If a run is bound to some CPUs, only the counters of these CPUs are judged.
 
-This module imports nothing outside of the standard library but what is as light, because the
-supervision process uses it between runs.
+This module imports only the standard library and equally light modules, because the supervision
+process uses it between runs.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class CpuTimes:
     steal_s: float
     """taken by the hypervisor for other virtual machines"""
     irq_s: float
-    """hard and soft interrupts: reported, not judged, because a program's own messages cause them
-    """
+    """hard and soft interrupts: reported, not judged, because a program's own messages cause
+    them"""
     idle_s: float
     """idle + waiting for input or output"""
     counters: int = 1
-    """How many counters of the kernel were added up; the kernel cuts each one to whole ticks."""
+    """Number of kernel counters added up; the kernel truncates each one to whole ticks."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ProcessTime:
     name: str
     cpu_s: float
     started_ticks: int
-    """start in ticks after boot: together with the process id it identifies a process uniquely"""
+    """start in ticks after boot: identifies a process uniquely together with the process id"""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Foreign:
     """The guard's judgement of one window: ``cpu_s`` of other programs against the limit
     ``limit_s``.
 
-    ``steal_s`` is the part of ``cpu_s`` that the host of a virtual machine gave to others. All are
-    in seconds.
+    ``steal_s`` is the part of ``cpu_s`` that a virtual machine's host gave to others. All are in
+    seconds.
     """
 
     cpu_s: float
@@ -90,7 +90,7 @@ class QuietWait:
 
 
 def cpu_times(cpus: Collection[int] | None = None) -> CpuTimes:
-    """The counters now, of the whole machine or of ``cpus`` alone (takes about 70 us)."""
+    """The present counters of the whole machine, or only of ``cpus`` (takes about 70 us)."""
     machine, *lines = read_proc("/proc/stat").split(b"\n")
     if cpus is None:
         return _times_of([machine])
@@ -125,7 +125,7 @@ def process_times(pids: Iterable[int] | None = None) -> dict[int, ProcessTime]:
 def cpu_s_between(
     before: Mapping[int, ProcessTime], after: Mapping[int, ProcessTime]
 ) -> dict[int, float]:
-    """CPU seconds that each process of ``after`` used since ``before``; since its start if it is
+    """CPU seconds that each process in ``after`` used since ``before``; since its start if it is
     new.
     """
     usage = {}
@@ -143,7 +143,7 @@ def culprits(
     most: int = 3,
     cpus: Collection[int] | None = None,
 ) -> tuple[Culprit, ...]:
-    """The processes that used most CPU time between two tables, largest first, without ``own``.
+    """The processes that used the most CPU time between two tables, largest first, without ``own``.
 
     A process that ended between the tables cannot be named. With ``cpus``, processes that may not
     run on them are left out.
@@ -156,7 +156,8 @@ def culprits(
 
 
 def may_run_on(pid: int, cpus: Collection[int] | None) -> bool:
-    """Whether ``pid`` may use one of ``cpus``; True for None, and if its affinity is unknown."""
+    """True if ``pid`` may use one of ``cpus``, if ``cpus`` is None, or if the affinity is
+    unknown."""
     if cpus is None:
         return True
     try:
@@ -178,8 +179,8 @@ def command_of(pid: int) -> str:
 def limit_s(wall_s: float, counters: int = 1) -> float:
     """Foreign CPU seconds that are tolerated in a window of ``wall_s`` seconds.
 
-    The fixed part is the error of one counter that runs in ticks. Errors of several counters add up
-    as the square root of their number.
+    The fixed part is the error of one counter in ticks. Errors of several counters grow with the
+    square root of their number.
     """
     return 0.03 * math.sqrt(counters) + 0.04 * wall_s
 
@@ -187,12 +188,12 @@ def limit_s(wall_s: float, counters: int = 1) -> float:
 def judge_foreign_load(
     before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float
 ) -> Foreign:
-    """The foreign load between two snapshots that are ``wall_s`` seconds apart.
+    """The foreign load between two snapshots at an interval of ``wall_s`` seconds.
 
-    ``own_cpu_s`` is the exact CPU time, in seconds, of all that belongs to the run: its process
-    tree, the supervision process, the tuner and the cluster definition's own processes. Stolen time
-    is added after the difference is cut at 0. Some kernels count stolen time in a process's time
-    too; the program would otherwise hide a second that was stolen from it.
+    ``own_cpu_s`` is the exact CPU time in seconds of the run: its process tree, the supervision
+    process, the tuner and the cluster definition's own processes. Stolen time is added after the
+    difference is clipped at 0. Some kernels count stolen time in a process's time, too; without
+    clipping, the program would hide time stolen from it.
     """
     others = max(0.0, after.busy_s - before.busy_s - own_cpu_s)
     steal_s = max(0.0, after.steal_s - before.steal_s)
@@ -201,9 +202,9 @@ def judge_foreign_load(
 
 
 def ran_outside(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> bool:
-    """Whether a run used more CPU time than the judged CPUs spent on anything, plus the limit.
+    """True if a run used more CPU time than the judged CPUs spent on anything, plus the limit.
 
-    If so, the run used other CPUs too. The test also finds ranks whose affinity was never seen.
+    If so, the run used other CPUs, too. This also detects ranks whose affinity was never seen.
     Interrupts count as spent, because some kernels count them in a process's time.
     """
     totals_s = [t.busy_s + t.steal_s + t.irq_s for t in (before, after)]
@@ -222,8 +223,8 @@ def wait_quiet(
     """Return once foreign load stayed below the limit for ``quiet_s`` seconds, or at the timeout.
 
     Load on CPUs outside ``cpus`` (None: all CPUs) does not count; the caller must run on ``cpus``.
-    The CPU time of the caller and of ``own_pids`` does not count either. ``on_wait(load)`` is
-    called after each sample above the limit, with the load in CPUs. A sample costs about 0.1 ms.
+    Nor does CPU time of the caller and of ``own_pids``. ``on_wait(load)`` is called after each
+    sample above the limit, with the load in CPUs. A sample costs about 0.1 ms.
     """
     pids = tuple(own_pids)
     start = time.monotonic()
@@ -238,7 +239,7 @@ def wait_quiet(
             foreign = judge_foreign_load(first_times, times, own - first_own, span)
             load = foreign.cpu_s / span
             if foreign.exceeded:
-                # A busy sample makes all earlier ones useless: start again from here.
+                # A busy sample invalidates all earlier ones: start again here.
                 window = window[-1:]
                 if on_wait is not None:
                     on_wait(load)

@@ -1,8 +1,8 @@
 """MPI jobs of other programs on this node: their ranks, and the CPUs on which these may run.
 
-A rank is known by the rank variable in its environment. The environment of another user's process
-cannot be read: there the processes that a launcher started directly count as ranks. A job is what
-one launcher started; ranks without a launcher on this node (``srun``) belong to what started them.
+A rank is known by the rank variable in its environment. Other users' environments cannot be read:
+there a launcher's direct children count as ranks. A job consists of the processes of one launcher;
+ranks without a launcher on this node (``srun``) belong to the process that started them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from runner.supervise.watches import rank_process
 
 @dataclass(frozen=True)
 class JobRank:
-    """One rank; ``cpus`` is its affinity, None if that may not be read."""
+    """One rank; ``cpus`` is its affinity, None if not readable."""
 
     pid: int
     cpus: frozenset[int] | None
@@ -33,27 +33,27 @@ class JobRank:
 
 @dataclass(frozen=True)
 class MpiJob:
-    """What one launcher started on this node; ``pid``, ``command``, ``user`` are the launcher's."""
+    """The ranks of one launcher on this node; ``pid``, ``command``, ``user`` are the launcher's."""
 
     pid: int
     command: str
     user: str
     ranks: tuple[JobRank, ...]
     library: Library | None
-    """Family and version, as far as the options of its launcher depend on it; None: unknown."""
+    """Family and version, as far as the launcher's options depend on it; None: unknown."""
     readable: bool
-    """Whether the environment of the ranks could be read; if not, they are the launcher's children.
-    """
+    """True if the environment of the ranks was readable; if not, they are the launcher's
+    children."""
 
     @property
     def cpus(self) -> frozenset[int] | None:
-        """CPUs on which one of its ranks may run; None if no affinity may be read."""
+        """CPUs on which one of its ranks may run; None if no affinity is readable."""
         cpu_sets = [rank.cpus for rank in self.ranks if rank.cpus is not None]
         return frozenset().union(*cpu_sets) if cpu_sets else None
 
     @property
     def bound(self) -> bool:
-        """Whether each rank may run on some CPUs of this node only."""
+        """True if each rank may run on some CPUs of this node only."""
         every = available_cpus()
         return all(rank.cpus is not None and rank.cpus < every for rank in self.ranks)
 
@@ -63,7 +63,7 @@ class _Process:
     parent: int
     name: str
     environment: dict[str, str]
-    """Its rank variables; empty for a process that is no rank, or may not be read."""
+    """Its rank variables; empty if the process is not a rank, or not readable."""
     readable: bool
 
     @property
@@ -78,8 +78,8 @@ def find_jobs(root: int | None = None) -> tuple[MpiJob, ...]:
     """The MPI jobs of this node, by process id.
 
     Jobs below ``root`` (default: this process; 0: none) are left out, and so is a job that ``root``
-    belongs to. About 0.1 ms for each process of the node. Nothing is raised: what may not be read,
-    and what ends meanwhile, is left out or None.
+    belongs to. About 0.1 ms for each process of the node. Nothing is raised: unreadable or ended
+    processes are left out or None.
     """
     root = os.getpid() if root is None else root
     table = _processes()
@@ -93,7 +93,7 @@ def find_jobs(root: int | None = None) -> tuple[MpiJob, ...]:
 
 
 def shared_cpus(jobs: Sequence[MpiJob]) -> list[tuple[MpiJob, MpiJob, frozenset[int]]]:
-    """Each two jobs whose ranks may run on the same CPUs, with these CPUs."""
+    """Each pair of jobs whose ranks may run on the same CPUs, with these CPUs."""
     pairs = [
         (one, other, (one.cpus or frozenset()) & (other.cpus or frozenset()))
         for one, other in combinations(jobs, 2)
@@ -118,25 +118,25 @@ def _processes() -> _Table:
 
 
 def _above(pid: int, table: _Table) -> list[int]:
-    """The processes above ``pid``, the nearest first."""
+    """The ancestors of ``pid``, the nearest first."""
     ancestors: list[int] = []
     while (process := table.get(pid)) is not None and process.parent in table:
         pid = process.parent
-        if pid in ancestors:  # The table is no snapshot: a process id may have been used again.
+        if pid in ancestors:  # The table is not a snapshot: a process id may have been reused.
             break
         ancestors.append(pid)
     return ancestors
 
 
 def _starts(pid: int, table: _Table) -> bool:
-    """Whether this process is a launcher, by its name."""
+    """True if the process is a launcher, judged by its name."""
     return any(table[pid].name in kind.launchers for kind in families().values())
 
 
 def _starter(pid: int, root: int, table: _Table) -> int | None:
-    """What started the rank ``pid``: its launcher, or else its first ancestor that is no rank.
+    """The launcher of rank ``pid``, or else its first ancestor that is not a rank.
 
-    None if ``pid`` is no rank, or is below ``root``.
+    None if ``pid`` is not a rank, or is below ``root``.
     """
     process = table[pid]
     if _starts(pid, table):
@@ -150,7 +150,7 @@ def _starter(pid: int, root: int, table: _Table) -> int | None:
         return None
     at = next((i for i, one in enumerate(above) if _starts(one, table)), None)
     if at is None:
-        # Under srun a shell has such a variable too, and so has all that is started from it.
+        # Under srun a shell has such a variable, too, and so do all its descendants.
         outside = [one for one in above if table[one].rank is None and one != 1]
         return next(iter(outside), pid) if maps_mpi(pid) else None
     # A launcher may have been started by another one: hydra_pmi_proxy by mpirun.
@@ -162,7 +162,7 @@ def _starter(pid: int, root: int, table: _Table) -> int | None:
 def _job(starter: int, pids: list[int], table: _Table) -> MpiJob:
     by_rank: dict[object, list[int]] = {}
     for pid in sorted(pids, key=lambda one: len(_above(one, table))):
-        # Wrappers and helpers of a rank have its variable too.
+        # Wrappers and helpers of a rank have its variable, too.
         by_rank.setdefault(table[pid].rank or pid, []).append(pid)
     rank_pids = [rank_process(same) for same in by_rank.values()]
     return MpiJob(
@@ -189,9 +189,9 @@ def _user(pid: int) -> str:
 
 
 def _library(rank: int, table: _Table) -> Library | None:
-    """The library of the first launcher above ``rank`` whose name only one family has.
+    """The library of the first launcher above ``rank`` whose name is unique to one family.
 
-    Families have common names (mpirun); then the rank variables decide.
+    Other names (mpirun) are shared by families; then the rank variables decide.
     """
     own = table[rank].environment
     for pid in _above(rank, table):

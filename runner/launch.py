@@ -1,4 +1,4 @@
-"""One execution, from launch specification to run record; no other file makes figures of runs."""
+"""One execution, from launch specification to run record; only this file produces run figures."""
 
 from __future__ import annotations
 
@@ -58,14 +58,13 @@ TAIL = 4000
 """Characters of standard output and error that a record keeps."""
 ASKED_WITHIN_S = 30.0
 ASKED_FOR_S = 3.0
-"""A program that failed within ASKED_WITHIN_S is started again to see whether it reads its standard
-input. The second start gets ASKED_FOR_S plus twice the time that the program took.
+"""A program that failed within ASKED_WITHIN_S is started again to see if it reads its standard
+input. The second start gets ASKED_FOR_S plus twice the program's time.
 """
 BEFORE_LIMIT_S = 600.0
-"""Seconds after which the command before a run (:attr:`runner.types.LaunchSpec.before`) is ended.
-"""
+"""Time limit in seconds for the command before a run (:attr:`runner.types.LaunchSpec.before`)."""
 LAUNCHES = 3
-"""Largest number of starts of one run, if the launcher itself failed before any rank began."""
+"""Maximum number of starts of one run if the launcher itself fails before any rank began."""
 
 
 class Runner:
@@ -97,10 +96,10 @@ class Runner:
         self._supervisor = Supervisor()
         self._scratch: Scratch | None = None
         self._copies: dict[str, FreshCopies] = {}
-        """The copies of each folder of which runs get copies."""
+        """The copies of each folder that runs get copies of."""
         self._has_worked = False
-        """Whether a program has run, or is known not to wait for input."""
-        # Read once: the place stays the same even if the machine is renamed in the meantime.
+        """True if a program has run, or is known not to wait for input."""
+        # Read once: the place stays the same even if the machine is renamed.
         self._nodes = allocation(os.environ).nodes or socket.gethostname()
 
     @property
@@ -133,13 +132,12 @@ class Runner:
 
         KeyboardInterrupt passes through after the whole process tree has ended. A run that ended by
         itself at that very moment is returned if the caller has entered DeferredInterrupts, which
-        reports the Ctrl-C.
-        If the launcher itself failed before any rank began, the run is started again, because the
-        failure says nothing about the program or its setting. The first program that fails is also
-        started again, but only to see whether it reads its standard input; the record is that of
-        the first start.
+        reports the Ctrl-C. If the launcher itself failed before any rank began, the run is started
+        again, because the failure says nothing about the program or its setting. The first failing
+        program is also started again, but only to see if it reads its standard input; the record is
+        that of the first start.
         """
-        renew_locks()  # Outside of the time of the run.
+        renew_locks()  # Not part of the run's time.
         for _ in range(LAUNCHES):
             record = self._launch(spec)
             if not self._hiccup(record):
@@ -151,10 +149,9 @@ class Runner:
         return record
 
     def _reads_input(self, spec: LaunchSpec, record: RunRecord) -> bool:
-        """Whether a program that failed at once had reached the end of its empty standard input.
+        """True if a program failed at once because its standard input was empty.
 
-        The program is started once more with an input that has no end; if it reads the input, it
-        waits.
+        The program is started once more with an endless input; if it reads the input, it waits.
         """
         self._has_worked = True  # One such start is enough.
         has_hint = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
@@ -164,7 +161,7 @@ class Runner:
         place = self._new_folder()
         fifo = place / "input"
         os.mkfifo(fifo)
-        # Opened for writing too, so that opening the fifo does not block a reader.
+        # Also opened for writing, so that opening the fifo does not block a reader.
         writer_fd = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             limit_s = 2 * record.wall_s + ASKED_FOR_S
@@ -208,9 +205,9 @@ class Runner:
 
     @contextmanager
     def _prepare(self, spec: LaunchSpec) -> Iterator[LaunchSpec]:
-        """The launch in its working directory, with the command before it done.
+        """The launch in its working directory, after its ``before`` command.
 
-        Nothing of this is part of the run. Raises RunnerError if it fails.
+        This is not part of the run. Raises RunnerError if it fails.
         """
         with ExitStack() as stack:
             if spec.fresh_copy:
@@ -255,8 +252,8 @@ class Runner:
         try:
             return self._supervisor.run(request)
         except RunInterrupt as stop:
-            # The Ctrl-C came too late to stop this run: its figures count and must not be lost. But
-            # nor may the Ctrl-C, so somebody must hold it.
+            # The Ctrl-C came too late to stop this run: its figures count and must not be lost. The
+            # Ctrl-C must not be lost either, so somebody must hold it.
             result = stop.result if DeferredInterrupts.is_entered() else None
             if isinstance(result, ExecResult) and not result.interrupted:
                 return result
@@ -283,14 +280,14 @@ class Runner:
         )
 
     def _reports(self, spec: LaunchSpec) -> bool:
-        """Whether the ranks report their variables, because /proc may not show all of them."""
+        """True if the ranks report their variables, because /proc may not show all of them."""
         asks = spec.read_back and bool(asked_variables(spec))
         return asks and not self.adapter.on_this_machine(spec)
 
     def _mark(self, spec: LaunchSpec, report_pattern: str) -> str:
-        """Regular expression of the lines of standard error that are no output of the program.
+        """Regular expression of the lines of standard error that are not the program's own.
 
-        ``report_pattern``: that of the lines that the adapter reads.
+        ``report_pattern`` matches the lines that the adapter reads.
         """
         words = [THREAD_MARK] if asks(spec) else []
         words += [VARIABLE_MARK] if self._reports(spec) else []
@@ -301,7 +298,7 @@ class Runner:
         return None if path is None else str(path)
 
     def _own_pids(self) -> tuple[int, ...]:
-        """Ids of the cluster's own processes that can run on no other CPUs.
+        """Ids of the cluster's own processes that can run only on these CPUs.
 
         Their CPU time is subtracted. Time that a process spent on other CPUs would hide foreign
         load on these CPUs.
@@ -367,9 +364,9 @@ class Runner:
         return record
 
     def _source_words(self, spec: LaunchSpec, result: ExecResult, reason: str) -> str:
-        """Where the value comes from that the library refused, if nobody typed it.
+        """The source of a value that the library refused, if nobody typed it.
 
-        A launcher that ends at once may lose what the library said of it: then all are named.
+        A launcher that ends at once may lose the library's message: then all values are named.
         """
         if spec.clean_env:
             return ""
@@ -382,7 +379,7 @@ class Runner:
 
 
 def staying_on(pids: Sequence[int], cpus: frozenset[int]) -> tuple[int, ...]:
-    """Those of ``pids`` that can run only on ``cpus``."""
+    """The processes in ``pids`` that can run only on ``cpus``."""
     bound_pids = []
     for pid in pids:
         try:

@@ -1,4 +1,4 @@
-"""The machine: what its hardware is, and a fingerprint under which times may be compared."""
+"""The machine: its hardware, and a fingerprint under which times may be compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Machine:
-    """One host as this process may use it. Unknown texts are "", unknown numbers 0."""
+    """One host, as available to this process. Unknown texts are "", unknown numbers 0."""
 
     hostname: str
     architecture: str
@@ -105,7 +105,7 @@ def _topology(cpu: int, name: str) -> str:
 
 def _usable_cores(threads: list[int]) -> int:
     siblings = {_topology(cpu, "thread_siblings_list") for cpu in threads}
-    # If the kernel tells nothing, every thread counts as a core.
+    # If the kernel does not say, every thread counts as a core.
     cores = len(threads) if siblings == {"0"} else len(siblings)
     quota = _cgroup_quota()
     return cores if quota is None else max(1, min(cores, int(quota)))
@@ -123,7 +123,7 @@ def _cgroup_quota() -> float | None:
         else:
             continue
         group = root / place.lstrip("/")
-        # A limit of any group above applies too; in a container only the top group may be visible.
+        # A limit of any parent group applies, too; a container may show only the top group.
         quotas += [read(g) for g in (group, *group.parents) if g == root or root in g.parents]
     limits = [quota for quota in quotas if quota is not None]
     return min(limits, default=None)

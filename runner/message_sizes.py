@@ -1,4 +1,4 @@
-"""Message sizes on the command line, and the operations at each size with their figure."""
+"""Message sizes on the command line, and the sizes of each operation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sizes(text: str) -> list[int]:
 def calls(size: int) -> int:
     """The default number of calls at a size.
 
-    It depends on the size alone, because two settings are compared by the time of the same work.
+    It depends only on the size, because settings are compared by the time of the same work.
     """
     return min(max(BYTES // max(size, 1), LEAST), MOST)
 
@@ -59,5 +59,5 @@ def median(values: Sequence[float]) -> float:
 
 
 def points_text(points: Points) -> str:
-    """What ``runner.programs.micro.probe --points`` reads: ``pingpong:8/4096+barrier:0``."""
+    """The argument of ``runner.programs.micro.probe --points``: ``pingpong:8/4096+barrier:0``."""
     return "+".join(f"{name}:{'/'.join(map(str, sizes))}" for name, sizes in points.items())

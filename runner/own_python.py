@@ -1,7 +1,7 @@
-"""How this Python is started for code of this package: never with the current directory's modules.
+"""Starts this Python for code of this package, never with the current directory's modules.
 
 ``python -m`` and ``python -c`` look into the current directory first, so that a file ``json.py`` or
-``runner.py`` there would be imported in place of the library's.
+``runner.py`` there would be imported instead of the library's.
 """
 
 from __future__ import annotations
@@ -9,4 +9,4 @@ from __future__ import annotations
 import sys
 
 OWN_PYTHON = (sys.executable, "-P")
-"""The first words of a command, before ``-m`` or ``-c``."""
+"""The beginning of a command, before ``-m`` or ``-c``."""

@@ -20,8 +20,7 @@ def read_back_placement(
     must have that many cores. On one node, mapping and ranking order leave no trace beside the
     binding: they are ``not observable``.
 
-    ``partly``: the bindings may lack CPUs of a rank, because its threads are bound to places within
-    them.
+    ``partly``: the bindings may lack CPUs of a rank, because its threads are bound to subsets.
     """
     states = {}
     for name, value in placement.items():
@@ -34,7 +33,7 @@ def read_back_placement(
 
 
 def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> ReadBack:
-    """Whether a run that was bound to ``cpus`` stayed on their cores.
+    """The read-back of a binding to ``cpus``: in force if the run stayed on their cores.
 
     ``bindings`` are the ranks' CPU lists, empty if the ranks were not seen. ``outside``: the run
     used CPU time on other CPUs.
@@ -51,7 +50,7 @@ def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> 
 
 
 def _cores_each(mapping: str) -> int | None:
-    """The number of cores per rank that a mapping such as ``slot:PE=2`` asks for."""
+    """The number of cores per rank requested by a mapping such as ``slot:PE=2``."""
     for word in mapping.upper().split(":")[1:]:
         name, _, count = word.partition("=")
         if name == "PE" and count.isdigit():

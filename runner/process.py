@@ -1,7 +1,7 @@
-"""Processes of this machine, as the kernel tells them apart: by their id and their start.
+"""Processes of this machine, identified as in the kernel by their id and start.
 
-The module imports nothing outside of the standard library, because the supervision process uses it
-between runs, and the runtimes inside ranks do.
+The module imports only the standard library, because the supervision process uses it between runs,
+and the runtimes inside ranks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 
 def read_proc(path: str) -> bytes:
-    """Contents of a file of /proc; empty if the file is gone or may not be read."""
+    """Contents of a file of /proc; empty if the file is gone or not readable."""
     try:
         fd = os.open(path, os.O_RDONLY)
     except OSError:
@@ -28,13 +28,13 @@ def read_proc(path: str) -> bytes:
 
 
 def all_pids() -> list[int]:
-    """Ids of all processes of the machine that are visible from here."""
+    """Ids of all visible processes of the machine."""
     with os.scandir("/proc") as entries:
         return [int(entry.name) for entry in entries if entry.name.isdigit()]
 
 
 def stat_fields(pid: int) -> tuple[str, list[str]] | None:
-    """The name and the fields from ``state`` on of ``/proc/PID/stat``; None if it is gone."""
+    """The name, and the fields from ``state`` on, of ``/proc/PID/stat``; None if it is gone."""
     text = read_proc(f"/proc/{pid}/stat").decode("utf-8", "replace")
     if not text:
         return None
@@ -44,6 +44,6 @@ def stat_fields(pid: int) -> tuple[str, list[str]] | None:
 
 
 def start_of(pid: int) -> int | None:
-    """When a process started, in ticks after boot; None if it has ended, as a zombie has."""
+    """Start of a process in ticks after boot; None if it has ended, even if it is a zombie."""
     stat = stat_fields(pid)
     return None if stat is None or stat[1][0] in "ZX" else int(stat[1][19])

@@ -1,12 +1,12 @@
 """Reads back how many OpenMP threads each rank had, and on which CPUs they ran.
 
 The OpenMP run-time of the ranks reports it: with ``OMP_DISPLAY_AFFINITY`` it writes a line for each
-thread of a team when the team is formed, and again only if the team has changed. A count of the
-tasks in /proc would not do. MPI libraries have threads of their own, of the same name and affinity;
-the threads of a team do not exist before its first region; and /proc shows no rank of another node.
+thread of a team when the team is formed, and again only if the team has changed. Counting the tasks
+in /proc would not do. MPI libraries have threads with the same name and affinity; the threads of a
+team do not exist before its first region; and /proc does not show ranks on other nodes.
 
-The run-times of gcc (9 and newer), LLVM and Intel know the variables. A program without OpenMP says
-nothing, and its threads are ``not observable``.
+The run-times of gcc (9 and newer), LLVM and Intel know the variables. A program without OpenMP
+reports nothing, and its threads are ``not observable``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runner.supervise.messages import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
 MARK = "autotune-thread"
-"""The word in each line of such a report; the supervisor keeps these lines apart."""
+"""The word in each line of such a report; the supervisor keeps these lines separately."""
 _VARIABLES = {
     "OMP_DISPLAY_AFFINITY": "TRUE",
     # Host, process, nesting level, number of the thread, threads of the team, CPUs of the thread.
@@ -38,7 +38,7 @@ _BINDS = ("true", "close", "spread", "master", "primary")
 
 @dataclass
 class Team:
-    """The threads of one process as its run-time reported them; ``cpus`` by number of thread."""
+    """The threads of one process as reported by its run-time; ``cpus`` by number of thread."""
 
     size: int = 0
     cpus: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -53,28 +53,28 @@ Teams = dict[tuple[str, int], Team]
 
 
 def with_report(spec: LaunchSpec) -> LaunchSpec:
-    """The launch with the variables that make OpenMP report, if it asks for threads."""
+    """The launch with the variables that make OpenMP report, if the launch sets ``threads``."""
     if not asks(spec):
         return spec
     return replace(spec, variables=spec.variables | _VARIABLES)
 
 
 def asks(spec: LaunchSpec) -> bool:
-    """Whether the threads of a launch are read back."""
+    """True if the threads of a launch are read back."""
     return spec.read_back and spec.threads > 1
 
 
 def binds_threads(spec: LaunchSpec) -> bool:
-    """Whether the launch asks OpenMP to bind threads; the initial thread of a rank is one."""
+    """True if the launch asks OpenMP to bind threads; a rank's initial thread is one of them."""
     env = {**os.environ, **spec.variables}
     policy = env.get("OMP_PROC_BIND", "").lower().split(",")[0]
     return policy in _BINDS or (not policy and "OMP_PLACES" in env)
 
 
 def teams_of(lines: Iterable[str]) -> Teams:
-    """The teams in the reports of a run; lines that are not whole are left out.
+    """The teams in the reports of a run; incomplete lines are left out.
 
-    Teams inside teams are left out too: the setting says nothing of them.
+    Nested teams are left out, too: the setting does not cover them.
     """
     teams: Teams = {}
     for line in lines:
@@ -94,7 +94,7 @@ def teams_of(lines: Iterable[str]) -> Teams:
 
 
 def rank_bindings(ranks: Sequence[RankSnapshot], teams: Teams) -> list[str]:
-    """The CPU list of each rank: what its initial thread may use, and all threads of its team."""
+    """The CPU list of each rank: the CPUs of its initial thread and of all threads of its team."""
     own = {pid: team.all_cpus for (_, pid), team in teams.items()}
     return [cpu_list(cpus_of(rank.cpus) | own.get(rank.pid, frozenset())) for rank in ranks]
 

@@ -1,9 +1,9 @@
 """The plain types that pass between the runner and its callers: LaunchSpec and RunRecord.
 
-Both become JSON by :func:`to_json`. The module imports neither MPI nor numpy nor autotune, so that
-the processes beside a measured program stay light.
+Both become JSON by :func:`dataclasses.asdict`. The module imports neither MPI nor numpy nor
+autotune, so that the processes beside a measured program stay light.
 
-The last part makes figures fit for JSON, which has neither NaN nor infinities.
+:func:`all_finite` makes figures fit for JSON, which has neither NaN nor infinities.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ RunState = Literal[
     "no_metric",  # exit code 0, but the metric pattern was not found
     "not_read_back",  # a requested parameter was altered or is unknown
     "no_mpi",  # the program ended without calling MPI_Init
-    "singletons",  # N processes, each of which was a world of its own
-    "launcher_inside",  # a rank started mpirun: as many whole jobs as ranks
+    "singletons",  # N processes, each with its own world
+    "launcher_inside",  # a rank started mpirun: one whole job per rank
     "foreign_load",  # another program used the machine; the figure does not count
     "launch_error",  # the launcher refused: slots, unknown option, missing program
     "interrupted",  # the caller stopped it
 ]
 
 MetricChoice = Literal["max", "min", "last", "first", "sum", "mean"]
-"""Which figure of one run counts: ``max`` if every rank prints its own time, ``min`` if every rank
+"""The figure of a run that counts: ``max`` if every rank prints its own time, ``min`` if every rank
 prints its own rate (the slowest rank counts), ``last`` if the time so far is printed repeatedly,
 ``sum`` if each part prints its own.
 """
@@ -51,12 +51,10 @@ libraries.
 """
 
 COMPILING = "note: compiling "
-"""Begins the line on standard error of a program of ours that compiles code, which it then stores.
-"""
+"""Prefix of the line on standard error of our programs that compile and store code."""
 
 GUARD_STATES: frozenset[str] = frozenset({"foreign_load", "interrupted"})
-"""States that say nothing about the setting: such a run is repeated and does not count against it.
-"""
+"""States that say nothing about the setting: such a run is repeated and not counted against it."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,8 @@ class LaunchSpec:
     ``parameters`` are native parameters by kind: kind -> name -> value as text. The kinds are those
     that the library's adapter accepts (:attr:`runner.mpi.base.Adapter.kinds`); :data:`LIBRARY` is
     the kind of the library's own parameters. ``placement`` maps ``map_by``, ``bind_to`` or
-    ``rank_by`` to a policy. ``launch_options`` are fixed words of the cluster definition; they come
-    before all other words and are not read back.
+    ``rank_by`` to a policy. ``launch_options`` are fixed arguments of the cluster definition; they
+    precede all other arguments and are not read back.
     """
 
     program: tuple[str, ...]
@@ -81,7 +79,7 @@ class LaunchSpec:
     threads: int = 1
     """OpenMP threads that each rank should have; ``variables`` say so to the ranks."""
     expected: dict[str, str] = field(default_factory=dict)
-    """Library parameters that a file or the environment should set: read back as those of
+    """Library parameters that a file or the environment should set: read back like those of
     :data:`LIBRARY`, but not put on the command line.
     """
     expected_variables: dict[str, str] = field(default_factory=dict)
@@ -91,11 +89,11 @@ class LaunchSpec:
     clean_env: bool = False
     cwd: str | None = None
     fresh_copy: bool = False
-    """Whether the run gets a copy of ``cwd`` as its working directory, which is removed after it.
-    """
+    """True if the run gets a copy of ``cwd`` as its working directory, which is removed
+    afterwards."""
     before: tuple[str, ...] = ()
-    """Words of a command that is executed, without a shell, in the working directory before the
-    run; it is no part of the run.
+    """Arguments of a command that is executed without a shell in the working directory before the
+    run; it is not part of the run.
     """
     timeout_s: float | None = None
     metric: str | None = None
@@ -103,25 +101,25 @@ class LaunchSpec:
     line, or None for wall time.
     """
     metric_rate: bool = False
-    """Whether the metric is a rate: larger is better. It counts as the time 1/rate."""
+    """True if the metric is a rate: larger is better. It counts as the time 1/rate."""
     metric_choice: MetricChoice = "max"
-    """Which figure counts if the regular expression is found several times in one run."""
+    """The figure that counts if the regular expression matches several times in one run."""
     verify: str | None = None
     """Regular expression that standard output must contain, or None for the exit code alone."""
     verify_absent: str | None = None
     """Regular expression that standard output must not contain."""
     exit_codes: tuple[int, ...] = (0,)
-    """Exit codes of a launch in which nothing failed."""
+    """Exit codes of a successful launch."""
     read_back: bool = True
     require_mpi: bool = True
     stdin: str | None = None
     """Path of the file for rank 0's standard input; None: standard input is empty."""
     one_machine: bool = False
-    """Whether all nodes are on this machine (a testbed), so that it can read what ranks write."""
+    """True if all nodes are on this machine (a testbed), which can then read the ranks' files."""
 
     watch_windows: bool = False
-    """Whether the components that serve one-sided calls are read back: the library then writes
-    lines for each window.
+    """True if the components for one-sided calls are read back: the library then writes lines for
+    each window.
     """
 
     def of(self, kind: str) -> dict[str, str]:
@@ -140,18 +138,18 @@ class ReadBack:
 
 
 ExecutableKind = Literal["program", "library"]
-"""``program``: the file that a rank was started from; ``library``: a shared library of its own."""
+"""``program``: the file that a rank was started from; ``library``: one of its own libraries."""
 ExecutablePlace = Literal["here", "removed", "elsewhere"]
-"""``removed``: the file was gone after the run, as a copy that a wrapper made for it.
-``elsewhere``: its path is one of another mount namespace (a container).
+"""``removed``: the file was gone after the run, like a wrapper's temporary copy. ``elsewhere``: its
+path is in another mount namespace (a container).
 """
 
 
 @dataclass(frozen=True)
 class Executable:
-    """A file whose code ranks ran, with the SHA-256 (hexadecimal) of what ran.
+    """A file whose code ranks ran, with the SHA-256 (hexadecimal) of that code.
 
-    ``argv`` and ``cwd`` say how the rank was started (of a ``program`` only).
+    ``argv`` and ``cwd`` say how the rank was started (only of a ``program``).
     """
 
     path: str
@@ -167,8 +165,8 @@ class Executable:
 class PrintedLines:
     """The lines of a run's standard output as a set, bounded (:mod:`runner.supervise.line_set`).
 
-    ``long`` has the shapes with more lines than are kept, by name: "NUMBER:SUM" of the others, ""
-    if they are not summed. ``cut``: lines of further shapes were left out.
+    ``long`` has the shapes with too many lines, by name: "NUMBER:SUM" of the lines not kept, "" if
+    not summed. ``cut``: lines of further shapes were left out.
     """
 
     lines: tuple[str, ...] = ()
@@ -185,15 +183,15 @@ class RunRecord:
     reason: str = ""
     wall_s: float = 0.0
     code: str = ""
-    """A finer reason than the state, such as ``metric.cut``; "": the state says all."""
+    """A finer reason than the state, such as ``metric.cut``; "" if the state says all."""
     metric_s: float | None = None
     """The program's own figure, in seconds; 1/rate if it prints a rate."""
     metric_unit: str = ""
-    """The printed unit of a figure that is no time, such as "GB/s"; "": seconds."""
+    """The printed unit of a figure that is not a time, such as "GB/s"; "": seconds."""
     metric_rate: bool = False
-    """Whether the program prints a rate."""
+    """True if the program prints a rate."""
     metric_count: int | None = None
-    """How often the metric's regular expression was found; None if there is no such expression."""
+    """How often the metric's regular expression matched; None if there is none."""
     exit_code: int | None = None
     signal: int | None = None
     verified: bool | None = None
@@ -211,12 +209,12 @@ class RunRecord:
     load1: float = 0.0
     world_size: int | None = None
     read_back: dict[str, ReadBack] = field(default_factory=dict)
-    """What the library said of each parameter."""
+    """The read-back of each parameter from the library."""
     bindings: list[str] = field(default_factory=list)
     """CPU list of each rank that was seen, in order of rank ("0", "0-1")."""
     host: str = ""
     place: str = ""
-    """Nodes and CPUs of the run; only runs of one place are compared."""
+    """Nodes and CPUs of the run; only runs at the same place are compared."""
     mpi_name: str = ""
     mpi_version: str = ""
     command: list[str] = field(default_factory=list)
@@ -228,9 +226,9 @@ class RunRecord:
     extra: dict[str, Any] = field(default_factory=dict)
     """The program's last JSON line, if it printed one."""
     executables: list[Executable] = field(default_factory=list)
-    """What the ranks ran, as far as it was seen; a database stores it with the study, once."""
+    """Executables of the ranks, as far as seen; a database stores them with the study, once."""
     printed: PrintedLines | None = None
-    """Its lines of standard output, to be compared with those of other runs; None: not known."""
+    """Its lines of standard output, to be compared with those of other runs; None if unknown."""
 
     @property
     def value_s(self) -> float:
@@ -243,7 +241,7 @@ class RunRecord:
 
     @property
     def has_compiled(self) -> bool:
-        """Whether the program compiled code, which later runs load: it says so."""
+        """True if the program reports that it compiled code, which later runs load."""
         return COMPILING in self.stderr_tail
 
 

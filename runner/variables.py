@@ -1,8 +1,8 @@
 """Reads environment variables back from the ranks.
 
 On this machine /proc shows the environment of each rank. Ranks on other machines report their
-variables themselves: each is started by a line of shell that writes them to standard error, which
-the launcher forwards, and then becomes the program. No file and no library is needed on the nodes.
+variables themselves: each starts with a shell line that writes them to standard error, which the
+launcher forwards, and then becomes the program. The nodes need no file and no library.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from runner.supervise import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
 MARK = "autotune-variable"
-"""The word in each line of such a report; the supervisor keeps these lines apart."""
+"""The word in each line of such a report; the supervisor keeps these lines separately."""
 SOURCE = "environment of the ranks"
 REPORT_SOURCE = "environment that the ranks reported"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# The last word shows that the line is whole, and keeps blanks at the end of a value.
+# The last word marks a complete line, and keeps blanks at the end of a value.
 _LINE = re.compile(MARK + r" ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_]{0,255})(?:=(.*))? end$")
 
 Reports = dict[int, dict[str, str | None]]
@@ -32,10 +32,10 @@ def asked_variables(spec: LaunchSpec) -> dict[str, str]:
 
 
 def with_variable_report(spec: LaunchSpec, rank_variables: Sequence[str]) -> LaunchSpec:
-    """The launch with ranks that report the variables which it asks for.
+    """The launch with ranks that report the variables it sets.
 
-    ``rank_variables`` hold the rank of a process, the first that is set. The report is one write,
-    so that the lines of a rank stay whole.
+    The first set one of ``rank_variables`` holds a process's rank. The report is one write, so that
+    the lines of a rank stay whole.
     """
     names = [n for n, value in asked_variables(spec).items() if _reportable(n, value)]
     if not names or not spec.read_back or not rank_variables:
@@ -48,12 +48,12 @@ def with_variable_report(spec: LaunchSpec, rank_variables: Sequence[str]) -> Lau
 
 
 def _reportable(name: str, value: str) -> bool:
-    """Whether a line of shell can report a variable: values with line ends are left out."""
+    """True if a shell line can report a variable: values with line ends are left out."""
     return _NAME.fullmatch(name) is not None and "\n" not in value
 
 
 def reports_of(lines: Iterable[str]) -> Reports:
-    """The variables in the reports of the ranks; lines that are not whole are left out."""
+    """The variables in the reports of the ranks; incomplete lines are left out."""
     reports: Reports = {}
     for line in lines:
         if whole := _LINE.search(line):
@@ -67,12 +67,12 @@ def read_back_variables(
     reports: Reports | None = None,
     number: int = 0,
 ) -> dict[str, ReadBack]:
-    """State of each requested variable in ``ranks``, the ranks that were seen, or in ``reports``.
+    """State of each requested variable in ``ranks`` (the ranks that were seen) or in ``reports``.
 
-    ``in force``: every rank was started with the value. This says that the variable is set, not
-    that the program or the library uses it. ``altered``: a rank has another value or none. If not
-    all of the ``number`` ranks reported it, and no ranks were seen (they are on other nodes, or
-    ended too early), the state is ``not observable``.
+    ``in force``: every rank was started with the value, whether or not the program or the library
+    uses it. ``altered``: a rank has another value or none. If not all of the ``number`` ranks
+    reported it, and no ranks were seen (they are on other nodes, or ended too early), the state is
+    ``not observable``.
     """
     return {n: _state(n, value, ranks, reports or {}, number) for n, value in requests.items()}
 

@@ -1,8 +1,8 @@
 """OPUB: the best known setting of a cell and its gain, without the luck of the fastest run.
 
 The setting is chosen on one half of the runs and its gain is measured on the other half
-(docs/explanation/design.md, "Names").  Where settings were run only once, the expected luck of the
-best of so many runs is subtracted instead.
+(docs/explanation/design.md, "Names"). If settings were run only once, the expected luck of the best
+of them is subtracted instead.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SIGMAS = 2.33
-"""A cell has a possible gain where OPUB beats the default by this many standard errors (1 %)."""
+"""A cell has a possible gain if OPUB beats the default by this many standard errors (1 %)."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Opub:
 
 
 def opub_of(runs: pd.DataFrame) -> Opub:
-    """OPUB of one cell.  ``runs`` has the columns key, ratio and ok, in the order in which the runs
-    were made, and contains runs of the default."""
+    """OPUB of one cell. ``runs`` has the columns key, ratio and ok in chronological order, and
+    contains runs of the default."""
     noise = run_noise(runs)
     whole = runs[runs["ok"] & np.isfinite(runs["ratio"]) & (runs["key"] != DEFAULT.key)]
     whole = whole.assign(log=np.log(whole["ratio"].to_numpy(dtype=float)))
@@ -74,7 +74,7 @@ def run_noise(runs: pd.DataFrame) -> float:
 
 
 def _halves(repeats: pd.DataFrame, noise: float, defaults: int) -> tuple[str, float, float]:
-    """Key, log gain and its standard error; chosen on the first half of the runs, valued on the
+    """Key, log gain and its standard error; chosen on the first half of the runs, measured on the
     rest."""
     place = repeats.groupby("key").cumcount()
     half = repeats.groupby("key")["log"].transform("size") // 2

@@ -1,11 +1,11 @@
 """The choice of one setting for a class of programs, from recorded runs.
 
 There are two methods: the setting that the analysis of variance recommends, and the measured
-setting with the best mean share among those that slow no program.  Each method is judged on
-programs that had no part in its choice, and the better one is taken.  Where neither beats the
-default there, the answer is the default.
+setting with the best mean share among those that slow no program. Each method is judged on programs
+without a part in its choice, and the better one is used. If neither beats the default there, the
+answer is the default.
 
-The last part computes the mean gain over several programs, with an interval.
+:func:`mean_gain` computes the mean gain over several programs, with an interval.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ CERTAIN = 2.33
 """A proof needs a mean log gain of more than this many standard errors."""
 
 CAUTION = 1.645
-"""A setting that is slower on a cell by this many standard errors is not chosen.  Suspected harm is
-avoided; harm is counted only when it is certain."""
+"""A setting that is slower on a cell by this many standard errors is not chosen. Suspected harm is
+avoided; harm is counted only if it is certain."""
 
 BEST_SINGLE = "best single"
 """Name of the row with the best single setting in hindsight."""
@@ -50,12 +50,11 @@ class ClassRow:
     """One method of choosing, with its score.
 
     ``share``: mean share on the cells that the setting was chosen on; ``held_out``: mean share on
-    programs left out of the choice, None where there is only one program.  ``slower``: number of
-    cells on which ``setting`` is slower than the default by more than the noise;
-    ``held_out_slower``: the same over cells of programs left out, each with the setting chosen
-    without its program, None where ``held_out`` is None.  For methods that draw at random both are
-    means over the draws.  ``measured``: share of the figures that come from runs and not from the
-    model.
+    programs left out of the choice, None with only one program. ``slower``: number of cells on
+    which ``setting`` is slower than the default by more than the noise; ``held_out_slower``: the
+    same over cells of held-out programs, each with the setting chosen without its program, None if
+    ``held_out`` is None. For random methods both are means over the draws. ``measured``: share of
+    the figures from runs instead of the model.
     """
 
     name: str
@@ -158,10 +157,10 @@ def _row(
 def _held_out(
     way: Method, table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
 ) -> tuple[float | None, float | None, float]:
-    """Mean share on each program when the setting is chosen on the others; the number of cells that
-    are slower than the default there; the mean log gain in standard errors.
+    """Mean share on each program if the setting is chosen on the others; the number of cells slower
+    than the default there; the mean log gain in standard errors.
 
-    Programs without a possible gain count in the number of slower cells only.
+    Programs without a possible gain count only for the slower cells.
     """
     if len(apps) < 2:
         return None, None, 0.0
@@ -181,17 +180,17 @@ def _held_out(
 def _random_row(
     table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int
 ) -> ClassRow:
-    """RAND: the mean share of a random setting, averaged over all that were measured."""
+    """RAND: the mean share of a random setting, averaged over all measured ones."""
     cells, settings = list(table.cells), effects.everywhere
     share = statistics.fmean(effects.mean_share(s, cells) for s in settings)
     slower = statistics.fmean(len(effects.slower(s, cells)) for s in settings)
-    # A random setting is chosen on nothing, so every program is a held-out one.
+    # A random setting is chosen without data, so every program is a held-out one.
     held_row = (share, slower) if len(apps) > 1 else (None, None)
     return ClassRow("rand", None, share, held_row[0], slower, held_row[1], 1.0)
 
 
 def _best_row(table: RunTable, effects: SettingEffects, apps: Sequence[str], seed: int) -> ClassRow:
-    """BEST: of 80 random settings the one with the largest mean gain as measured."""
+    """BEST: of 80 random settings the one with the largest measured mean gain."""
     rows = []
     for draw in range(DRAWS):
         rows.append(_row("best", _best_of, table, effects, apps, seed + draw))
@@ -238,7 +237,7 @@ def _decide(
         return row.share if row.held_out is None else row.held_out
 
     usable = [row for row in rows if row.setting is not None and row.setting != DEFAULT]
-    # A good mean does not justify a setting that slows one program, left out or not.
+    # A good mean does not justify a setting that slows a program, held out or not.
     harmless = [
         row
         for row in usable
@@ -306,13 +305,13 @@ class MeanGain:
 
 
 def mean_gain(rows: Sequence[ProgramEvidence]) -> MeanGain | None:
-    """The mean of the rows' gains; None without rows, or where one of them has no interval.
+    """The mean of the rows' gains; None without rows, or if one of them has no interval.
 
     The interval is computed from the intervals of the rows (MOVER; Zou and Donner, Statistics in
-    Medicine 27, 2008).  The programs are independent, so the mean of k gains lies below its
-    estimate by at most the root of the sum of squares of (gain - lo), divided by k.  The intervals
-    of the rows hold at all looks together, so the interval of the mean holds at whichever look the
-    programs stopped.  For one program it is the interval of that program.
+    Medicine 27, 2008). The programs are independent, so the mean of k gains lies below its estimate
+    by at most the root of the sum of squares of (gain - lo), divided by k. The intervals of the
+    rows hold at all looks together, so that of the mean holds at any look at which programs
+    stopped. For one program it is that program's interval.
     """
     gains, lower, upper = [], [], []
     for row in rows:

@@ -59,7 +59,7 @@ def _too_little(values: Values) -> list[Note]:
 
 
 def _dominant_cell(values: Values) -> list[Note]:
-    """One cell with most of the variance: the results are then about this cell."""
+    """One cell with most of the variance: the results then describe this cell."""
     table = values.table
     if len(table.cells) < 3:
         return []

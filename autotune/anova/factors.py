@@ -1,4 +1,4 @@
-"""The test of each parameter as a factor: does it matter, and which level is certainly best?"""
+"""The test of each parameter as a factor: if it matters, and which level is certainly best."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class FactorOptions:
 
     ``model``: "oneway" as in the thesis; "blocks" with the cell (program, size, ranks) as a block;
     "mixed" with the setting as a random effect in addition; "rank" the same on ranks within the
-    blocks.  ``level``: confidence, 0.999 in the thesis.  ``against_default``: a level is only
-    recommended if its mean is also certainly above the mean of the unset parameter.
+    blocks. ``level``: confidence, 0.999 in the thesis. ``against_default``: a level is recommended
+    only if its mean is certainly above the unset parameter's, too.
     """
 
     model: Model = "mixed"
@@ -92,8 +92,8 @@ class FactorRow(Document):
 
 @dataclass(frozen=True)
 class Factor:
-    """One parameter.  ``chosen`` is the level to set, None for a dash in the table; ``why`` gives
-    the reason of the dash."""
+    """One parameter. ``chosen`` is the level to set, None for a dash in the table; ``why`` is the
+    reason for the dash."""
 
     name: str
     f: float
@@ -148,7 +148,7 @@ def judge_factors(values: Values, options: FactorOptions = THESIS) -> list[Facto
 
 
 def chosen_setting(factors: Sequence[Factor]) -> Setting:
-    """The setting made of all chosen levels."""
+    """The setting of all chosen levels."""
     return Setting({f.name: f.chosen for f in factors if f.chosen is not None})
 
 
@@ -198,7 +198,8 @@ def corrected_ps(ps: Sequence[float], method: Correction) -> list[float]:
 
 
 def _correct_ps(ps: NDArray[np.float64], method: Correction) -> NDArray[np.float64]:
-    """As statsmodels' ``multipletests``, which collects garbage for up to half a second a call."""
+    """Like statsmodels' ``multipletests``, which collects garbage for up to half a second per
+    call."""
     if method == "none":
         return ps
     count = len(ps)

@@ -1,18 +1,17 @@
 """Importance: which parameters explain the run times of the measured settings.
 
-A random forest is fitted to the measured settings.  Three figures of each parameter stand beside
-each other, because each of them misses something: the share of the variance that the parameter
-explains alone and in pairs (fANOVA), the loss of prediction accuracy on settings that the forest
-has not seen when the parameter is shuffled (permutation importance), and correlations as in the
-thesis.
+A random forest is fitted to the measured settings. Each parameter has three figures, because each
+of them misses something: the share of the variance that the parameter explains alone and in pairs
+(fANOVA), the loss of prediction accuracy on settings that the forest has not seen when the
+parameter is shuffled (permutation importance), and correlations as in the thesis.
 
-The second part reads what the proof and the read-back of one study showed of single parameters.  A
-forest over the runs of a search sees which settings were fast, not which of their parameters made
-them fast.  The proof shows that: each parameter of a proven and pruned setting was shown to matter.
+:func:`study_evidence` reads the results of a study's proof and read-back on single parameters. A
+forest over the runs of a search sees which settings were fast, not which parameters made them fast.
+The proof does: each parameter of a proven and pruned setting was shown to matter.
 
-The third part is the functional analysis of variance of a forest.  A tree cuts the grid of levels
-into boxes with one value each, so the mean over all other parameters is a sum over boxes and exact
-(after Hutter, Hoos and Leyton-Brown 2014).  All levels of a parameter are taken as equally likely.
+:func:`parts_of` is the functional analysis of variance of a forest. A tree cuts the grid of levels
+into boxes with one value each, so the mean over all other parameters is an exact sum over boxes
+(after Hutter, Hoos and Leyton-Brown 2014). All levels of a parameter are equally likely.
 """
 
 from __future__ import annotations
@@ -61,11 +60,11 @@ class ParameterImportance:
     """The importance of one parameter.  Shares are of the variance; ``lo``/``hi`` are 95 %
     intervals.
 
-    ``alone``: the share that the parameter explains alone (fANOVA), over the trees.  ``shuffled``:
-    half the loss of R2 on unseen settings when the parameter is shuffled, which is the share that
-    it explains alone and with others; over folds.  ``pearson``/``spearman``: correlation of the
-    numeric value with the response, None for words.  ``certain``: the interval of ``shuffled`` is
-    above 0, or ``proven``: the proof of the study showed that the parameter matters.
+    ``alone``: the share that the parameter explains alone (fANOVA), over the trees. ``shuffled``:
+    half the loss of R2 on unseen settings if the parameter is shuffled: the share that it explains
+    alone and with others, over folds. ``pearson``/``spearman``: correlation of the numeric value
+    with the response, None for words. ``certain``: the interval of ``shuffled`` is above 0, or
+    ``proven``: the proof of the study showed that the parameter matters.
     """
 
     name: str
@@ -110,8 +109,8 @@ class Importance:
 def importance(table: RunTable, seed: int = 0, proven_names: Collection[str] = ()) -> Importance:
     """Judge every parameter on log(T_default / T).
 
-    ``proven_names`` are parameters that a proof showed to matter, whatever the forest says.  Raises
-    WorkError with too few settings, or if all settings took the same time.
+    ``proven_names`` are parameters that a proof showed to matter, regardless of the forest. Raises
+    WorkError for too few settings, or if all settings took the same time.
     """
     values = respond(table, "log")
     settings = len(np.unique(table.units))
@@ -176,8 +175,8 @@ def _shuffle_losses(table: RunTable, y: Floats, seed: int) -> tuple[Floats, floa
                 copy[:, p] = rng.permutation(copy[:, p])
             predictions = forest.predict(copies.reshape(-1, x.shape[1])).reshape(SHUFFLES, -1)
             loss = float(((predictions - y[unseen]) ** 2).mean()) - base
-            # Shuffling counts twice: the part of the right value is lost, that of a wrong value is
-            # added.
+            # Shuffling counts twice: the part of the right value is lost, and that of a wrong one
+            # is added.
             losses[number, p] = loss / 2 / total
     return losses, 1 - float(np.mean(errors)) / total
 
@@ -293,17 +292,16 @@ def best_cells(table: RunTable, limit: int) -> list[str]:
 
 
 _COMPLETE_STATES = ("slim", "pruned")
-"""States of pruning in which each remaining parameter was shown to matter."""
+"""States of a pruning that showed each remaining parameter to matter."""
 
 
 @dataclass(frozen=True)
 class ParameterEvidence:
-    """What a study showed of single parameters.
+    """The results of a study on single parameters.
 
-    ``proven``: parameters that the proof showed to matter.  ``taken_out``: parameters that pruning
-    removed from the proven setting, which is not slower without them.  ``unused``: parameters that
-    were read back as inactive in every run that named them.  ``gain`` of the proven setting, as a
-    fraction.
+    ``proven``: parameters that the proof showed to matter. ``taken_out``: parameters that pruning
+    removed from the proven setting, which is not slower without them. ``unused``: parameters read
+    back as inactive in every run with them. ``gain`` of the proven setting, as a fraction.
     """
 
     proven: tuple[str, ...] = ()
@@ -364,7 +362,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Leaves of a tree.  ``inside[p]``: shape (leaves, levels of p), whether a leaf has a level."""
+    """Leaves of a tree. ``inside[p]``: shape (leaves, levels of p), True if a leaf has a level."""
 
     values: Floats
     shares: Floats
@@ -384,7 +382,7 @@ class _Boxes:
 def parts_of(
     forest: RandomForestRegressor, levels: Sequence[int], pairs_of: Sequence[int]
 ) -> list[Parts]:
-    """Shares for each tree; trees that predict one value everywhere are left out.
+    """Shares for each tree; constant trees are left out.
 
     ``levels``: number of levels of every parameter, coded from 0 as in the training of the forest.
     Pairs are computed among ``pairs_of`` only, because their number grows with the square.

@@ -1,4 +1,4 @@
-"""Two-way interactions: pairs of parameters whose joint effect is not the sum of their own.
+"""Two-way interactions: pairs of parameters whose joint effect is not the sum of single effects.
 
 The thesis left them out as too expensive (Pellegrini 1.10.2).  Computed from the means of the
 combinations, a pair costs microseconds.  The unit of error is the setting (its mean over the
@@ -91,7 +91,7 @@ class _Pair:
 
 
 def _pair(a: Ints, b: Ints, y: Floats, shape: tuple[int, int], least: int) -> _Pair | None:
-    """The F test of the interaction given both main effects; None where it cannot be tested."""
+    """The F test of the interaction given both main effects; None if it cannot be tested."""
     from scipy import stats
 
     joint = a * shape[1] + b

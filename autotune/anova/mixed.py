@@ -1,8 +1,8 @@
 """The mixed model: cells are blocks, and settings are a random effect over the cells.
 
 The same list of settings runs in every cell, so the rows of one setting are not independent: the
-effect of its other parameters is in all of them.  A level is therefore judged against the scatter
-of settings, not of rows.  Only this keeps the rate of false positives at its nominal value.
+effect of its other parameters is in all of them. A level is therefore judged against the scatter of
+settings, not of rows. Otherwise the rate of false positives would exceed its nominal value.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Units:
         counts = np.bincount(np.unique(table.units, return_inverse=True)[1]).astype(float)
         shares = variance_shares(values)
         spread = shares.setting + shares.row / counts
-        # Weights matter where settings were run on different numbers of cells.
+        # Weights matter if settings were run on different numbers of cells.
         self.root = np.sqrt(float(np.mean(spread)) / spread) if shares.row else np.sqrt(counts)
         self.middle = float(values.y.mean())
         self._table = table
@@ -63,7 +63,7 @@ class Units:
         self._bases: dict[tuple[str, ...], Floats] = {}
 
     def dummies(self, name: str, min_level: int) -> tuple[Floats, NDArray[np.bool_]]:
-        """One weighted column for each judged level, and which levels are judged.
+        """One weighted column for each judged level, and flags of the judged levels.
 
         A level with too few rows belongs to the intercept, with 0 in every column.
         """
@@ -89,7 +89,7 @@ class Units:
         return self._bases[key]
 
     def test(self, name: str, others: Sequence[str], min_level: int) -> MixedTest:
-        """Test whether the levels of ``name`` differ, given the effects of ``others``."""
+        """Test if the levels of ``name`` differ, given the effects of ``others``."""
         own, is_judged = self.dummies(name, min_level)
         keep = np.asarray(own.any(axis=1), dtype=np.bool_)
         if is_judged.sum() < 2 or not keep.any():
@@ -145,9 +145,9 @@ def mixed_tests(
 ) -> dict[str, MixedTest]:
     """Test every factor against the scatter of settings, given the factors that certainly matter.
 
-    The effect of a strong factor is scatter for all others until the model has it.  So factors are
-    added one after the other while the next one is certain (Bonferroni over those left).  Where
-    every setting runs in every cell, these are the exact tests of the mixed model.
+    The effect of a strong factor is scatter for all others until the model has it. So factors are
+    added one by one while the next one is certain (Bonferroni over those left). If every setting
+    runs in every cell, these are the exact tests of the mixed model.
     """
     units = Units(values)
     model_names: list[str] = []
@@ -166,7 +166,7 @@ def mixed_tests(
 
 
 def _finite_f(test: MixedTest) -> float:
-    """F, or -infinity where the test could not be made: that is no evidence."""
+    """F, or -infinity if the test is impossible: that is no evidence."""
     if math.isnan(test.f):
         return -math.inf
     return min(test.f, 1e300)

@@ -2,7 +2,7 @@
 
 Everything is computed from the table of counts (level x block), so 20,000 rows take milliseconds.
 
-The second part computes the response: the gain, or the log of the time, relative to the default.
+:func:`respond` computes the response: the gain, or the log of the time, relative to the default.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def one_way(
     df_error = int(y.size) - solution.blocks - solution.df
     if solution.df < 1 or df_error < 1:
         return _empty_result(levels, counts, solution.df, df_error)
-    # Where all values are equal, rounding leaves a tiny sum of squares.
+    # If all values are equal, rounding leaves a tiny sum of squares.
     nothing = solution.total <= 1e-20 * max(float(y @ y), 1e-300)
     explained_ss = 0.0 if nothing else min(solution.explained_ss, solution.total)
     rest = max(solution.total - explained_ss, 0.0)

@@ -1,6 +1,6 @@
 """Paired runs of two settings on one program, interleaved: used by pruning and by the proof.
 
-The study's own comparison makes the measurements.  So runs are stored, rejected runs are repeated,
+The comparison of studies makes the measurements. So runs are stored, rejected runs are repeated,
 and the same command continues after an interruption.
 """
 
@@ -24,10 +24,10 @@ from autotune.targets.target import Target
 from runner.types import finite
 
 LOOKS = (8, 12, 18, 27, 40, 60, 90)
-"""Numbers of pairs at which a program is looked at.  The last is twice that of a study's proof,
-because showing the absence of a loss takes more runs than showing a gain."""
+"""Numbers of pairs at the looks on a program. The last is twice that of a study's proof, because
+showing the absence of a loss takes more runs than showing a gain."""
 MARGIN = 0.02
-"""A program that is slower by less than this share counts as not slower (``--margin``)."""
+"""A program slowed by less than this share counts as not slower (``--margin``)."""
 PRUNE_LOOKS = (12, 18, 27, 40)
 """Looks of pruning, when a parameter is removed; most parameters are decided at the first look."""
 
@@ -52,11 +52,11 @@ class Program:
 
 @dataclass
 class PairTerms:
-    """How to measure.
+    """The terms of the measurement.
 
-    ``compare`` runs the pairs of one comparison.  ``budget_s`` is for all programs together.
-    ``looks`` and ``prune_looks`` are numbers of pairs on a program.  ``margin`` and ``min_gain``
-    are shares (0.02: 2 %).  ``say`` gets a note for each step.
+    ``compare`` runs the pairs of one comparison. ``budget_s`` is for all programs together.
+    ``looks`` and ``prune_looks`` are numbers of pairs on a program. ``margin`` and ``min_gain`` are
+    shares (0.02: 2 %). ``say`` receives a note for each step.
     """
 
     compare: Compare
@@ -84,7 +84,7 @@ def on_machine(store: Store) -> Compare:
 
 
 class SharedBudget:
-    """A budget in seconds, divided over the steps that are left."""
+    """A budget in seconds, divided over the remaining steps."""
 
     def __init__(self, budget_s: float | None = None) -> None:
         self._end = None if budget_s is None else time.monotonic() + budget_s
@@ -128,8 +128,8 @@ def measure_pairs(
 ) -> PairsOutcome:
     """Compare ``second`` with ``first`` as ``plan`` says; gains are T_first / T_second - 1.
 
-    Runs are shared only with comparisons of the same ``purpose``.  So the proof uses no run that
-    chose the setting.
+    Runs are shared only with comparisons of the same ``purpose``. So the proof uses no run that
+    contributed to choosing the setting.
 
     Raises WorkError if ``first`` does not run.
     """
@@ -168,7 +168,7 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
         study=outcome.study,
         checks=outcome.checks,
     )
-    # A setting with which a program fails is no default for it, even if its other runs are fast.
+    # A setting that makes a program fail is not its default, even if its other runs are fast.
     lost_runs = len(outcome.first_s) - len(outcome.second_s)
     if outcome.failed or lost_runs:
         reason = (

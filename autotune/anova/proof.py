@@ -1,9 +1,9 @@
 """The proof of a class-wide setting: runs interleaved with the default on every program.
 
-A setting is proven if each program, those held out included, is shown not to be slower by more than
-the margin, and if the mean over the class is shown to gain.  Each program is tested at one-sided
-2.5 %.  The statement "all of them passed" is then wrong with at most 2.5 % (intersection-union
-test), so the error is not split over the programs.
+A setting is proven if each program, including held-out ones, is shown not to be slower by more than
+the margin, and if the class is shown to gain on average. Each program is tested at one-sided 2.5 %.
+The statement "all of them passed" is then wrong with at most 2.5 % (intersection-union test), so
+the error is not split over the programs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ClasswideProof:
     ``held_out`` the mean over the held-out programs.
 
     ``held_out_shows``: "gain" (interval above 0), "no loss" (above -margin), "loss" (below 0), else
-    "open"; None without such programs.  ``next_step`` says what would decide an open proof.
+    "open"; None without such programs. ``next_step`` says what would decide an open proof.
     """
 
     proven: bool
@@ -80,7 +80,7 @@ def _go_on(
     terms: PairTerms,
     clock: SharedBudget,
 ) -> None:
-    """Take further looks while there is budget: at programs that are still open, and, once all have
+    """Take further looks within the budget: at programs that are still open, and, once all have
     passed, at those that leave the mean gain open."""
     exhausted_numbers: set[int] = set()
     while clock.share(1) != 0:
@@ -158,7 +158,7 @@ def _conclude(
 
 
 def _shows_nothing(row: ProgramEvidence) -> ProgramEvidence:
-    """The row of a program measured without the guard: its figures, but no verdict from them."""
+    """The row of a program measured without the guard: its figures, but no verdict."""
     return replace(row, verdict="unguarded") if row.verdict in ("passed", "slower") else row
 
 
@@ -175,7 +175,8 @@ def _held_out(mean: MeanGain | None, margin: float) -> HeldOut:
 def _objection(
     rows: Sequence[ProgramEvidence], gain: MeanGain | None, terms: PairTerms
 ) -> tuple[str, str]:
-    """Why the setting is not proven, and what would decide it; "" for either if there is none."""
+    """Why the setting is not proven, and what would decide it; each is "" if there is no
+    objection."""
     bad = [row for row in rows if row.verdict in ("failed", "slower")]
     if bad:
         names = ", ".join(f"{_name(row)} ({row.verdict})" for row in bad)

@@ -1,10 +1,9 @@
 """Pruning of a class-wide setting: parameters not shown to act are removed before the proof.
 
-Two errors are possible.  A parameter that acts may be removed.  That loses gain and nothing else,
-because the smaller setting is proven against the default on fresh runs.  A parameter that does
-nothing may stay.  Then every user would set it without evidence, and it may slow the next program.
-The second error is worse, so the burden of proof is on the parameter: it stays only if the programs
-are shown to be slower without it.
+Two errors are possible. Removing an active parameter only loses gain, because the smaller setting
+is proven against the default on fresh runs. An inactive parameter may stay. Then every user would
+set it without evidence, and it may slow the next program. The second error is worse, so a parameter
+stays only if the programs are shown to be slower without it.
 """
 
 from __future__ import annotations
@@ -32,10 +31,9 @@ REMOVABLE = ("not slower", "open")
 class ClassPruning:
     """``setting`` is the pruned setting.
 
-    ``without``: parameters that were removed; ``unclear``: those of them that were neither shown to
-    act nor shown to cost less than the margin.  ``unproven``: parameters that stayed although they
-    were not shown to act, because the budget was spent or because nothing can be launched without
-    them.
+    ``without``: removed parameters; ``unclear``: those among them shown neither to act nor to cost
+    less than the margin. ``unproven``: parameters that stayed without being shown to act, because
+    the budget was spent or because nothing can be launched without them.
     """
 
     setting: Setting
@@ -50,8 +48,7 @@ def prune(
     terms: PairTerms,
     clock: SharedBudget | None = None,
 ) -> ClassPruning:
-    """Remove one parameter after the other from the remaining setting, and compare on every
-    program.
+    """Remove parameters one by one from the remaining setting, and compare on every program.
 
     A setting of one parameter is returned unchanged: the comparison with the default is the same
     test.
@@ -65,7 +62,7 @@ def prune(
         if len(left) == 1:
             break
         if name not in left:
-            answers[name] = "not slower"  # It has no effect without a removed one.
+            answers[name] = "not slower"  # It has no effect without a removed parameter.
             continue
         words = f"{number + 1}/{len(names)}  without {name}"
         terms.say(Note("classwide.without", words, {"parameter": name}))
@@ -76,7 +73,7 @@ def prune(
         answers[name] = _try(left, smaller, programs, terms, clock)
         if answers[name] in REMOVABLE:
             left = smaller
-    # The proof itself judges the last parameter that is left.
+    # The proof itself judges the last remaining parameter.
     is_single = len(left) == 1
     return ClassPruning(
         left,
@@ -87,7 +84,7 @@ def prune(
 
 
 def prune_plan(terms: PairTerms, programs: int) -> LookPlan:
-    """The looks at one program when a parameter is removed.
+    """The looks at one program for the removal of a parameter.
 
     Alpha is split over the programs and their mean, because each of them may keep a parameter.  The
     last look has enough pairs for an interval to exist.
@@ -107,10 +104,9 @@ def _try(
     terms: PairTerms,
     clock: SharedBudget,
 ) -> Answer:
-    """Compare ``smaller`` with ``setting`` at one look after the other until an answer is shown.
+    """Compare ``smaller`` with ``setting`` look by look until there is an answer.
 
-    No further look is taken if removing the parameter does not even look like a loss above the
-    margin.
+    The looks end if removing the parameter does not even look like a loss above the margin.
     """
     plan = prune_plan(terms, len(programs))
     acting = [p for p in programs if p.space.canonical(setting) != p.space.canonical(smaller)]

@@ -133,7 +133,7 @@ class ClasswideResult:
 
     @property
     def proven(self) -> bool:
-        """Whether every program was shown not to be slower by more than the margin."""
+        """True if every program was shown not to be slower by more than the margin."""
         return self.status == "recommended"
 
     def _content(self, *without: str) -> dict[str, Any]:

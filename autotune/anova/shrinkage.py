@@ -27,7 +27,7 @@ _LEAST_NOISE = 1e-3
 
 @dataclass(frozen=True)
 class ShrunkEffect:
-    """log(T / T_default) of one setting on one cell, its standard error, and whether it was run."""
+    """log(T / T_default) of one setting on one cell, its standard error, and True if it was run."""
 
     log: float
     error: float
@@ -68,7 +68,7 @@ class SettingEffects:
         return self._cells[cell].value(setting)
 
     def raw_gain(self, cell: str, setting: Setting) -> float:
-        """T_default / T - 1 as measured, luck included; the setting must have been run there."""
+        """Measured T_default / T - 1, including luck; the setting must have been run there."""
         return self._cells[cell].raw_gain(setting)
 
     def share(self, cell: str, setting: Setting) -> float | None:
@@ -99,7 +99,7 @@ class SettingEffects:
     ) -> list[str]:
         """Cells on which the setting is slower than the default by more than the noise.
 
-        The limit is ``sigmas`` standard errors.  None: a limit with which the chance of any wrong
+        The limit is ``sigmas`` standard errors. None: a limit such that the chance of any wrong
         cell is 5 % over all cells of all programs.
         """
         from scipy import stats

@@ -1,4 +1,4 @@
-"""Stability of the analysis: is the answer the same on parts of the data?
+"""Stability of the analysis: the same analysis on parts of the data.
 
 Source: Pellegrini, Table 4.4.
 """
@@ -30,8 +30,7 @@ class SubsetRow(Document):
 
 @dataclass(frozen=True)
 class Subset:
-    """The answer on one part: a column of the table.  ``factors`` is empty without possible
-    gain."""
+    """The answer on one part: a column of the table. ``factors`` is empty without possible gain."""
 
     name: str
     cells: int
@@ -39,7 +38,7 @@ class Subset:
     factors: tuple[Factor, ...]
 
     def value(self, name: str) -> str:
-        """The chosen level; "=" where the default level is certainly best; a dash otherwise."""
+        """The chosen level; "=" if the default level is certainly best; a dash otherwise."""
         for factor in self.factors:
             if factor.name == name:
                 return shown_level(factor)

@@ -1,4 +1,4 @@
-"""Synthetic tables with known effects, to check what the analysis finds."""
+"""Synthetic tables with known effects, to check the results of the analysis."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Repeats of a setting are not rows: they make a row more exact, but do not say how settings differ.
 
-A table is made from a recorded dataset, or from a study in the results database.
+A table is built from a recorded dataset, or from a study in the results database.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class RunTable:
     the runs.
 
     ``factors``: shape (rows, parameters), the position of the row's level in ``levels`` of the
-    parameter.  The keys of ``levels`` are the levels as text, ``UNSET`` (no value) first.
-    ``defaults``: the value of an unset parameter, where that is known.  ``best``: OPUB of each
-    cell.  ``unguarded``: a note on runs without the guard, None if there are none.  ``damaged``:
-    notes on rows of the database that were left out.
+    parameter. The keys of ``levels`` are the levels as text, ``UNSET`` (no value) first.
+    ``defaults``: the values of unset parameters, if known. ``best``: OPUB of each cell.
+    ``unguarded``: a note on runs without the guard, None if there are none. ``damaged``: notes on
+    rows of the database that were left out.
     """
 
     origin: str

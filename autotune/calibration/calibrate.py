@@ -48,8 +48,8 @@ STRATEGY = "calibrate"
 
 @dataclass(frozen=True)
 class CalibrationTerms:
-    """How to measure.  ``budget_s``: machine seconds for all tables together; ``space``: the name
-    of the space, None for that of a search."""
+    """The terms of the measurement. ``budget_s``: machine seconds for all tables together;
+    ``space``: the name of the space, None for that of a search."""
 
     store: Store
     space: str | None = None
@@ -92,7 +92,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
         cluster=targets[0].cluster.name,
         machine=describe_machine().fingerprint,
         mpi={"name": library.family, "version": library.version},
-        # That of the last launch: the same command again measures nothing, and is no other time.
+        # The time of the last launch: a repeated command measures nothing and adds no time.
         date=datetime.datetime.fromtimestamp(last, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
         tables=tuple(tables),
         launches=launches,
@@ -125,7 +125,7 @@ def _report_spent_budget(
 def _table(
     target: Target, terms: CalibrationTerms, left_s: float | None
 ) -> tuple[ResponseTable, RunHistory, CalibrationRounds, float | None]:
-    """One table within ``left_s`` machine seconds, and the seconds that are left of them."""
+    """One table within ``left_s`` machine seconds, and the seconds left."""
     space = target.space(terms.space)
     levels = level_settings(space)
     algorithms = {name: algorithm_settings(target, space, name) for name in COLLECTIVES}
@@ -158,7 +158,7 @@ def _table(
         jobs = next(running, None)
         while jobs is not None:
             ratios = machine.measure(jobs)
-            # As of this round: a continued command has to decide as the first one did.
+            # As of this round: a continued command must decide like the first one.
             rounds.scatter.update(default_scatter(machine.round_history))
             try:
                 jobs = running.send(ratios)
@@ -177,14 +177,14 @@ def _table(
 
 
 def default_scatter(history: RunHistory) -> dict[Point, float]:
-    """The standard deviation of one run's log ratio at each point: that of neighbouring runs of the
-    default."""
+    """The standard deviation of one run's log ratio at each point, from neighbouring default
+    runs."""
     runs = [by_point(record) for record in history.default_records()]
     scatter = {}
     for point in runs[0] if runs else ():
         logs = [math.log(run[point]) for run in runs if point in run]
         steps = [abs(after - before) for before, after in pairwise(logs)]
-        # The median step is robust against the few steps in which the machine changed.
+        # The median step is robust against the few steps at which the machine changed.
         scatter[point] = statistics.median(steps) / 0.954 if steps else LEAST_NOISE
     return scatter
 

@@ -1,6 +1,6 @@
-"""What a calibration measures: each level of a space by itself, and each collective's algorithms.
+"""The settings of a calibration: each level of a space alone, and each collective's algorithms.
 
-A level that acts under a condition only stands with the value that makes it act.
+A conditional level is combined with a value that activates it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from autotune.space.parameter import operation_of
 from autotune.targets.target import Target
 
 _OTHER_TARGETS = ("placement", "resource", "arg", "library")
-"""Parameters of these kinds change which ranks are partners, or the program: how a program responds
-to them does not follow from the response of its operations."""
+"""Parameters of these kinds change the partners of ranks, or the program: its response to them does
+not follow from the response of its operations."""
 _WAITING = ("mpi_yield_when_idle",)
-"""A parameter about how a rank waits: its effect depends on what the processor could do instead."""
+"""A parameter for how a rank waits: its effect depends on the other work for the processor."""
 _OTHER = "another"
 """A value that is none of a parameter's levels."""
 
 
 def is_composable(parameter: Parameter) -> bool:
-    """Whether the effect of a parameter follows from that on the operations of a program."""
+    """True if the effect of a parameter follows from that on the operations of a program."""
     return parameter.target not in _OTHER_TARGETS and parameter.name not in _WAITING
 
 
 def level_settings(space: Space) -> list[Setting]:
-    """Every level of the parameters that are not about one collective, each with the fewest other
-    values that make it act."""
+    """Every level of the parameters that do not belong to one collective, each with the fewest
+    other values that activate it."""
     parameters = [p for p in space if is_composable(p) and not operation_of(p.name)]
     singles = [Setting({p.name: v}) for p in parameters for v in p.choices if v is not None]
     settings = (acting_setting(single, singles, space) for single in singles)
@@ -38,8 +38,8 @@ def level_settings(space: Space) -> list[Setting]:
 
 
 def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -> Setting | None:
-    """The setting, with one of ``helpers`` if it does not act or is not allowed without; None if it
-    never acts."""
+    """The setting, combined with one of ``helpers`` if it is otherwise inactive or not allowed;
+    None if it is never active."""
     for helper in (DEFAULT, *helpers):
         if any(name in setting for name in helper):
             continue
@@ -50,8 +50,8 @@ def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -
 
 
 def _acts(setting: Setting, space: Space) -> bool:
-    """Whether no condition is false where parameters that it names, whose value is not known, have
-    none of their levels: unset is the library's own choice, which a search would not name."""
+    """True if no condition is false while its named parameters with unknown values have none of
+    their levels: unset is the library's own choice, which a search would not name."""
     for name in setting:
         when = space[name].when
         if when is None:
@@ -72,7 +72,7 @@ def algorithm_settings(target: Target, space: Space, operation: str) -> list[Set
             candidates = table_candidates(words.space(target.library, operation, space.facts))
             singles = [s for s in candidates if all(name in space for name in s)] or singles
         except UsageError:
-            pass  # This library has no rules for the collective: single levels are what there is.
+            pass  # This library has no rules for the collective: only single levels remain.
     helpers = [s for s in level_settings(space) if len(s) == 1]
     settings = (acting_setting(single, helpers, space) for single in singles)
     return list(dict.fromkeys(setting for setting in settings if setting is not None))
@@ -81,7 +81,7 @@ def algorithm_settings(target: Target, space: Space, operation: str) -> list[Set
 def pack_launches(parts: Mapping[str, Sequence[Setting]], space: Space) -> list[dict[str, Setting]]:
     """The settings of different collectives packed into few launches: operation -> its setting.
 
-    Algorithms of different collectives do not touch each other, so one launch measures several.
+    Algorithms of different collectives do not interact, so one launch measures several.
     """
     bins: list[dict[str, Setting]] = []
     for operation, settings in parts.items():

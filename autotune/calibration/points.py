@@ -38,7 +38,7 @@ class Point(NamedTuple):
 
 
 def points_of(operations: Iterable[str], sizes: Sequence[int] = SIZES) -> list[Point]:
-    """All points of these operations, at those of the sizes that they have."""
+    """All points of these operations at their sizes among ``sizes``."""
     return [
         Point(operation, size)
         for operation in operations
@@ -48,7 +48,7 @@ def points_of(operations: Iterable[str], sizes: Sequence[int] = SIZES) -> list[P
 
 
 def option_text(points: Iterable[Point]) -> str:
-    """The points as the probe's option takes them."""
+    """The points in the form of the probe's option."""
     sizes: dict[str, list[int]] = {}
     for operation, size in sorted(points):
         sizes.setdefault(operation, []).append(size)

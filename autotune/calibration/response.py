@@ -1,9 +1,8 @@
-"""Response tables: how the primitives of a machine answer to settings, and the calibration that
-holds them.
+"""Response tables: the responses of a machine's primitives to settings, and their calibration.
 
-A table is of one place: a number of ranks on a number of nodes.  It has the time of each operation
-at each message size under the default, and for each measured setting the log ratio of its time to
-that, both with their noise.
+A table belongs to one place: a number of ranks on a number of nodes. It has the time of each
+operation at each message size under the default, and for each measured setting the log ratio of its
+time to that, both with their noise.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Response(NamedTuple):
 
     @property
     def shrunk(self) -> float:
-        """The log ratio drawn towards 0 by its noise: the largest of many small ratios is luck."""
+        """The log ratio shrunk towards 0 by its noise: the largest of many small ratios is luck."""
         return self.log * max(0.0, 1.0 - (self.sd / self.log) ** 2) if self.log else 0.0
 
 
@@ -68,9 +67,9 @@ class ResponseTable:
         return sizes
 
     def us(self, operation: str, size: float) -> float | None:
-        """Microseconds of a call under the default, between the measured sizes along a straight
-        line of the logarithms; outside of them in proportion to the size above, constant below.
-        None for an operation that was not measured."""
+        """Microseconds of a call under the default: log-linear between the measured sizes, in
+        proportion to the size above them, constant below. None for an operation that was not
+        measured."""
         around = self._around(operation, size)
         if around is None:
             return None
@@ -81,8 +80,8 @@ class ResponseTable:
         return math.exp(math.log(first) * (1 - share) + math.log(last) * share)
 
     def response(self, setting: Setting, operation: str, size: float) -> Response | None:
-        """The response of a measured setting; None where it was not measured at both sizes around
-        ``size``, or where ``size`` lies far outside of all of them."""
+        """The response of a measured setting; None if it was not measured at both sizes around
+        ``size``, or if ``size`` is far outside of all of them."""
         points = self.responses.get(setting, {})
         own = sorted(p.size for p in points if p.operation == operation)
         around = _between(own, size)
@@ -158,8 +157,8 @@ class Calibration:
         return content_id(to_json(self, "id"))
 
     def table(self, ranks: float, nodes: int) -> ResponseTable | None:
-        """The table for a program on so many ranks and nodes: across nodes or not as it is, and the
-        nearest number of ranks; None if there is none of its kind."""
+        """The table for a program on this number of ranks and nodes: of its kind (one node or
+        several), with the nearest number of ranks; None if there is none of its kind."""
         own = [t for t in self.tables if (t.nodes > 1) == (nodes > 1)]
         return min(own, key=lambda t: (abs(math.log(t.ranks / ranks)), t.ranks), default=None)
 
@@ -255,9 +254,9 @@ CALIBRATIONS = ArtifactStore("calibrate", "calibration", SCHEMA, _parse)
 def pool_logs(logs: Sequence[float], scatter: float, spread: float) -> Response:
     """The response of a setting from the log ratios of its runs.
 
-    ``scatter`` is the standard deviation of one run's log ratio, as the default shows it, and
-    ``spread`` that of the default's own level.  What the runs differ more than that is the state of
-    the machine: it counts in full, because a program meets one state.
+    ``scatter`` is the standard deviation of one run's log ratio, from the default, and ``spread``
+    that of the default's own level. Larger differences of the runs are states of the machine: they
+    count in full, because a program meets one state.
     """
     n = len(logs)
     noise = max(scatter, LEAST_NOISE)
@@ -267,11 +266,11 @@ def pool_logs(logs: Sequence[float], scatter: float, spread: float) -> Response:
 
 
 def merge_calibrations(calibrations: Sequence[Calibration]) -> Calibration:
-    """Calibrations of one cluster at several times as one: of each table the newest, with the
+    """Calibrations of one cluster at several times, merged: the newest of each table, with the
     responses of all.
 
-    What the times differ counts in full, as in :func:`pool_logs`: a program meets one time.  What
-    was measured at one time only counts as one run.  Raises ValueError for none.
+    Differences between times count in full, as in :func:`pool_logs`: a program meets one time.
+    Measurements at only one time count as one run. Raises ValueError without calibrations.
     """
     if not calibrations:
         raise ValueError("expected one calibration or more")

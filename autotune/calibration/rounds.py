@@ -1,8 +1,8 @@
-"""The rounds of a calibration: levels by themselves, algorithms by tournaments, joint settings, and
-the fastest of all again at other times.
+"""The rounds of a calibration: single levels, algorithms by tournaments, joint settings, and
+repetitions of the fastest at other times.
 
-All of them run in step, so that one round of launches has the jobs of all: levels that act on any
-operation have a launch each, and algorithms of different collectives share one.
+All run in step, so that one round of launches has the jobs of all: each level that acts on any
+operation has its own launch, and algorithms of different collectives share one.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ LevelRounds = Generator[Launches, Ratios, None]
 
 FIRST_MESSAGES = (8, 1024, 16384, 65536, 262144, 1048576)
 FIRST_COLLECTIVES = (8, 4096, 65536)
-"""Sizes of the first round of levels, in bytes; of collectives also the largest.  A level that
-makes an operation faster there is timed again at all its sizes.  Libraries change their protocol
-at 64 KiB: a level may act there, and neither at 16 nor at 256 KiB."""
+"""Sizes of the first round of levels, in bytes; of collectives also the largest. A level that makes
+an operation faster there is repeated at all sizes. Libraries change their protocol at 64 KiB: a
+level may act there, but neither at 16 nor at 256 KiB."""
 GAIN = 0.05
-"""Smallest gain at any point, as a log ratio, that calls for more runs of a level."""
+"""Smallest gain at any point, as a log ratio, for which a level gets more runs."""
 CLEAR = 3.0
 """Number of standard deviations of one run that such a gain must have."""
 FASTEST = 5
 """Number of levels that are timed again for a point."""
 REPEATS = 2
 MOST_WINNERS, TIMES = 16, 8
-"""The fastest settings are timed so many times more, at the end.  A machine changes its state: two
-virtual processors that share a cache now may not a minute later, and a copy that was faster is then
-seven times slower.  A few runs of one minute do not see it."""
+"""The number of fastest settings, and of their repetitions at the end. A machine changes its state:
+two virtual processors may share a cache now but not a minute later, and a faster copy is then seven
+times slower. A few runs in one minute do not see it."""
 JOINT, MOST_JOINT = 3, 10
 """Largest number of levels in a joint setting, and of joint settings."""
 _FASTER = 0.97
@@ -85,8 +85,8 @@ def level_rounds(
 def promising(
     ratios_by_setting: Ratios, scatter: Mapping[Point, float]
 ) -> dict[Setting, list[Point]]:
-    """The levels that are among the fastest at some point, by more than the noise, with all points
-    of the operations of which that is true."""
+    """The levels that are among the fastest at some point, beyond the noise, with all points of the
+    operations concerned."""
     names: dict[Setting, set[str]] = {}
     for point in dict.fromkeys(p for ratios in ratios_by_setting.values() for p in ratios):
         bar = math.exp(-max(GAIN, CLEAR * scatter.get(point, 0.0)))
@@ -103,7 +103,7 @@ def promising(
 
 def joint_settings(ratios_by_setting: Ratios, space: Space) -> dict[Setting, list[Point]]:
     """For each point the fastest levels of different parameters as one setting, with the points of
-    the operations for which it is wanted; those that are wanted at most points."""
+    the operations that want it; the settings wanted at most points."""
     points_by_setting: dict[Setting, list[Point]] = {}
     for point in dict.fromkeys(p for ratios in ratios_by_setting.values() for p in ratios):
         order = sorted(
@@ -142,8 +142,8 @@ class CalibrationRounds:
 
     def winners(self) -> dict[Setting, list[Point]]:
         """For each operation the setting with the largest gains, and the best one that shares no
-        value with it: where the first is uncertain, another way may be not.  At most
-        :data:`MOST_WINNERS`, with all points of the operations that they make faster."""
+        value with it, as an alternative if the first is uncertain. At most :data:`MOST_WINNERS`,
+        with all points of the operations that they accelerate."""
         gain_of: dict[Setting, float] = {}
         for operation in (*MESSAGES, *COLLECTIVES):
             gains = {s: self._gain(s, operation) for s in self.logs}
@@ -177,7 +177,7 @@ class CalibrationRounds:
         return 3 * (len(self.levels) * len(whole) + own)
 
     def run(self) -> Generator[Launches, Ratios, None]:
-        """Yield the launches of one round after the other, and be sent their ratios."""
+        """Yield the launches round by round, and receive their ratios."""
         levels = level_rounds(self.levels, self.space, self.scatter)
         level_launches = next(levels, None)
         tournaments = {
@@ -227,7 +227,7 @@ class CalibrationRounds:
                 if not own_ratios and len(own) > 1:
                     single_launches[setting] = points
         if single_launches:
-            # One of a pack failed: each by itself shows which.
+            # One setting of a pack failed: single runs show which.
             repeats = yield single_launches
             for setting in single_launches:
                 part_ratios[setting].update(repeats.get(setting, {}))

@@ -80,8 +80,8 @@ def _size_list(sizes: Sequence[int]) -> str:
 class RoundMeasurement(ABC, Generic[Point]):
     """Rounds of launches on an evaluator; each launch times one setting at some points.
 
-    The default is timed at all points.  Runs of a round that are in the run history are not
-    measured again, so an interrupted command continues.
+    The default is timed at all points. Runs in the run history are not repeated, so an interrupted
+    command continues.
     """
 
     plan: ClassVar[SearchPlan] = PLAN
@@ -111,8 +111,8 @@ class RoundMeasurement(ABC, Generic[Point]):
         """Measure one round: the settings in random order, with default runs before, between and
         after.
 
-        Returns T / T_default at each point; a setting that fails has no points.  Raises WorkError
-        if the default does not run, BudgetSpent if the budget does not allow the round.
+        Returns T / T_default at each point; a failing setting has no points. Raises WorkError if
+        the default does not run, BudgetSpent if the budget does not allow the round.
         """
         phase = f"{SEARCH}:{self.rounds}"
         closing = f"{DEFAULT_PHASE}:{self.rounds}"
@@ -184,7 +184,8 @@ class SizeMeasurement(RoundMeasurement[int]):
         entry = super()._run(phase, setting, points)
         idle = sorted(inactive_in(entry.record, setting))
         if idle:
-            # Each algorithm would be measured as the default, and the table would be noise.
+            # Otherwise each algorithm would be measured as the default, and the table would be
+            # noise.
             reason = inactive_words(idle[0], entry.record.read_back[idle[0]])
             raise WorkError(
                 f"no algorithm of {self.operation} can be compared: {reason}; take that out of "

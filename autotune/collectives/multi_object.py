@@ -1,9 +1,9 @@
 """The library against collectives with several senders on each node
 (runner.runtimes.intranode.mcoll).
 
-No table can name these, because a program must call them.  The same micro-benchmark times the
-default, the library's proven table and the forms of mcoll, interleaved, at all sizes.  Some blocks
-choose a form for each size, further ones compare it with the library's best there.
+Tables cannot select these, because a program must call them. The same micro-benchmark times the
+default, the library's proven table and the forms of mcoll, interleaved, at all sizes. The first
+blocks choose a form for each size; the others compare it with the library's best.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMS = {
     "allgather": ("bruck", "ring", "rd"),
     "allreduce": ("bruck", "scatter-bruck", "ring", "rd"),
 }
-"""Collectives that the micro-benchmark has in this form, and their algorithms."""
+"""Collectives in this form that the micro-benchmark has, and their algorithms."""
 FORM, OBJECTS = "mcoll", "mcoll_objects"
 """Parameters of the micro-benchmark."""
 CHOICE = 4
@@ -61,7 +61,7 @@ class RivalSize:
 
 @dataclass(frozen=True)
 class Rivalry:
-    """The comparison at all sizes, from so many blocks."""
+    """The comparison at all sizes, with its number of blocks."""
 
     blocks: int
     rows: tuple[RivalSize, ...]
@@ -77,7 +77,7 @@ def rival_parameters(operation: str) -> tuple[Parameter, ...]:
 def rival_settings(operation: str, ranks: int) -> list[Setting]:
     """The forms, each with all ranks of a node as senders, and with one.
 
-    Recursive doubling is left out where the ranks, and so the nodes, are no power of two.
+    Recursive doubling is left out if the ranks, and so the nodes, are not a power of two.
     """
     forms = [form for form in FORMS[operation] if form != "rd" or ranks & (ranks - 1) == 0]
     every = [Setting({FORM: form}) for form in forms]
@@ -85,7 +85,7 @@ def rival_settings(operation: str, ranks: int) -> list[Setting]:
 
 
 def form_words(setting: Setting) -> str:
-    """A form for people: ``bruck`` or ``bruck k=1``."""
+    """A form for readers: ``bruck`` or ``bruck k=1``."""
     return str(setting[FORM]) + (" k=1" if OBJECTS in setting else "")
 
 

@@ -1,7 +1,7 @@
 """The proof of a table, as the library loads it, against the default.
 
-Unproven entries are removed; where a library needs an algorithm for every size, the table stands or
-falls as a whole.
+Unproven entries are removed; if a library needs an algorithm for every size, the whole table is
+accepted or rejected.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ProvenTable:
 
 
 def between(sizes: Sequence[int]) -> list[int]:
-    """A size halfway between each two sizes, a multiple of 8 that is no power of two."""
+    """A size halfway between each two sizes, a multiple of 8 but not a power of two."""
     return [(a + b) // 16 * 8 for a, b in itertools.pairwise(sizes) if b - a >= 32]
 
 
@@ -230,7 +230,7 @@ def confirm_figures(
     budget: Budget,
     watch: Watcher = silent,
 ) -> FigureProof:
-    """Prove as :func:`confirm_blocks`, but several figures of one setting.
+    """Prove like :func:`confirm_blocks`, but several figures of one setting.
 
     ``plan`` shares its alpha among as many finalists as there are figures. The blocks end as soon
     as all ``decisive`` figures are decided. Raises ValueError if the plan has another number of

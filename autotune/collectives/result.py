@@ -41,7 +41,7 @@ class TablePart:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any rule differs from the library's own choice."""
+        """True if any rule differs from the library's own choice."""
         return any(rule.algorithm != LIBRARY_DECIDES for rule in self.rules)
 
 
@@ -76,7 +76,7 @@ class CollectiveResult:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any rule differs from the library's own choice, proven or not."""
+        """True if any rule differs from the library's own choice, proven or not."""
         return any(part.has_changes for part in self.parts)
 
     @property
@@ -85,8 +85,8 @@ class CollectiveResult:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules for a file; with more ranks than were measured the library decides, if a table
-        can leave anything to it."""
+        """The rules for a file; for more ranks than measured the library decides, if the table
+        allows this."""
         leaves = dialect(self.mpi["name"]).leaves_sizes
         table_rules: list[Rule] = []
         for operation in dict.fromkeys(part.operation for part in self.parts):

@@ -1,7 +1,7 @@
-"""Where several objects on each node should change their algorithm, from times by size.
+"""Sizes at which several objects on each node should switch algorithms, from times by size.
 
-The library (:mod:`runner.runtimes.intranode.mcoll`) takes one algorithm after the other as sizes
-grow, so the points are those of the sequence with the least times at all sizes together.
+The library (:mod:`runner.runtimes.intranode.mcoll`) uses one algorithm after the other as sizes
+grow, so the points are those of the sequence with the least total time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def switch_points(operation: str, sizes: Sequence[int], times: Times) -> dict[st
                 size for size, form in zip(sizes, forms, strict=True) if words.index(form) >= at
             ]
             absent = words[at] not in forms
-            # What lies behind begins with another switch.
+            # The remaining sizes start with another switch.
             if switch != "switch" and absent:
                 switches[f"{operation}_{switch}"] = 0
             else:

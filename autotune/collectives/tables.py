@@ -63,8 +63,8 @@ SIZES = tuple(2**power for power in range(3, 21))
 
 @dataclass(frozen=True)
 class TableTerms:
-    """How to measure: ``sizes`` in bytes, ``pairs`` of the proof, and ``min_gain``, the gain that
-    an entry needs in the search (a fraction)."""
+    """The terms of the measurement: ``sizes`` in bytes, ``pairs`` of the proof, and ``min_gain``,
+    the gain that an entry needs in the search (a fraction)."""
 
     store: Store
     sizes: Sequence[int] = SIZES
@@ -77,10 +77,10 @@ class TableTerms:
     budget_s: float | None = None
     """Machine seconds for all tables together."""
     commutative_only: bool = False
-    """Whether the tables may name algorithms that give wrong results with operations that do not
-    commute, because no program of the cluster has such operations."""
+    """True if the tables may name algorithms that give wrong results with operations that do not
+    commute, because the cluster's programs have no such operations."""
     multi_object: bool = False
-    """Whether the collectives with several objects on each node are compared, too."""
+    """True if the collectives with several objects on each node are compared, too."""
 
 
 def find_tables(
@@ -89,7 +89,7 @@ def find_tables(
     """One part for each operation and target; the targets differ in their number of ranks,
     ascending.
 
-    Raises UsageError for an operation that has no table here, WorkError if the default fails,
+    Raises UsageError for an operation without a table here, WorkError if the default fails,
     BudgetTooSmall if the budget does not allow the first table.
     """
     for operation in operations:
@@ -100,7 +100,7 @@ def find_tables(
                 code="collectives.operation_unknown",
             )
     words = dialect(targets[0].library.family)
-    # One machine lock for all tables, so that runs that are compared are close in time.
+    # One machine lock for all tables, so that compared runs are close in time.
     with MachineLock(
         "exclusive",
         tell=lock_notes(terms.say),
@@ -126,7 +126,7 @@ def find_tables(
 def _parts(
     targets: Sequence[Target], operations: Sequence[str], terms: TableTerms
 ) -> tuple[list[TablePart], list[str]]:
-    """The parts that the budget allowed, and the names of the others."""
+    """The parts within the budget, and the names of the others."""
     pairs = [(operation, target) for operation in operations for target in targets]
     parts: list[TablePart] = []
     left_s = terms.budget_s
@@ -148,7 +148,7 @@ def _parts(
 def _part(
     operation: str, target: Target, terms: TableTerms, left_s: float | None
 ) -> tuple[TablePart, float | None]:
-    """One table within ``left_s`` machine seconds, and the seconds that are left of them."""
+    """One table within ``left_s`` machine seconds, and the seconds left."""
     words = dialect(target.library.family)
     space = _space(operation, target, terms)
     every = table_candidates(space)
@@ -235,7 +235,7 @@ def _rivals(
     left_s: float | None,
     limit_s: float,
 ) -> tuple[Rivalry | None, float | None, int]:
-    """The comparison with several objects, the seconds that are left, and its launches."""
+    """The comparison with several objects, the seconds left, and its launches."""
     words = dialect(target.library.family)
     space = _space(operation, target, terms)
     table, loads = DEFAULT, Space(STRATEGY, ())
@@ -276,7 +276,7 @@ def _study(
 
 
 def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:
-    """A budget of ``left_s`` seconds beyond the runs that are stored already."""
+    """A budget of ``left_s`` seconds beyond the runs already stored."""
     return Budget(evaluator.history, left_s).from_here()
 
 

@@ -1,6 +1,6 @@
 """The tournament: finds the fastest algorithm at each size in three rounds, with few measurements.
 
-The second part lists the candidates, and writes the entries of a table as rules.
+:func:`table_candidates` lists the candidates; :func:`as_rules` writes a table's entries as rules.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CLOSE = 1.1
 MOST = 4
 FINAL = 3
 SHARE = 0.3
-"""Largest share of a full grid's measurements.  It may be exceeded with one candidate or few sizes,
-where the first round and one measurement of each size's best need more."""
+"""Largest share of a full grid's measurements. It may be exceeded with one candidate or few sizes,
+if the first round and one measurement of each size's best need more."""
 SECOND = 0.6
 """Share of the remaining measurements for the second round; the last round has the rest."""
 CHANGE = 0.03
@@ -139,8 +139,8 @@ class Tournament:
         each further entry costs :data:`CHANGE` and a candidate must beat the default by
         ``min_gain``.
 
-        If no size can be left to the library, a candidate stands at every size; if none beats the
-        default anywhere, the only entry is the default.
+        If no size can be left to the library, every size has a candidate; if none beats the default
+        anywhere, the only entry is the default.
         """
         choices = [*([DEFAULT] if self.leaves_sizes else []), *self.ratios_by_setting]
         cost = [[self._cost(choice, size) for choice in choices] for size in self.sizes]
@@ -149,7 +149,7 @@ class Tournament:
         return entries if entries and gains else [TableEntry(self.sizes[0], DEFAULT)]
 
     def _gains(self, entry: TableEntry) -> bool:
-        """Whether the entry beats the default by ``min_gain`` at a size where it was measured."""
+        """True if the entry beats the default by ``min_gain`` at a size where it was measured."""
         own = [size for size in self.ratios_by_setting[entry.setting] if size >= entry.size]
         best = min((self.ratio(entry.setting, size) for size in own), default=math.inf)
         return best * (1 + self.min_gain) <= 1
@@ -157,8 +157,8 @@ class Tournament:
     def _cost(self, setting: Setting, size: int) -> float:
         """Log ratio of the time; that of the default is lowered by ``min_gain``.
 
-        Where no size can be left to the library, a candidate that was not measured at a size has
-        its ratio at the nearest size, and the cost of a change.
+        If no size can be left to the library, a candidate not measured at a size gets its ratio at
+        the nearest size, plus the cost of a change.
         """
         if setting == DEFAULT:
             return -math.log1p(self.min_gain)
@@ -200,7 +200,7 @@ def cheapest_entries(
 
 
 OPERATIONS = ("bcast", "reduce", "allreduce", "allgather", "alltoall", "gather")
-"""Collectives that a table can be made for."""
+"""Collectives that can have a table."""
 
 
 def table_candidates(space: Space) -> list[Setting]:

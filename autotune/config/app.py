@@ -3,9 +3,8 @@
 Each application is one file ``configs/apps/NAME.toml``. A program given on the command line becomes
 the same :class:`App` without a file.
 
-The file has the models :class:`Input`, :class:`CheapForm` and :class:`App`, the checks of an
-application, and then the command: its placeholders, and the search for the file of a program that
-the user provides.
+The models are :class:`Input`, :class:`CheapForm` and :class:`App`. Then follow the checks of an
+application, and its command: placeholders, and the search for a program that the user provides.
 """
 
 from __future__ import annotations
@@ -214,7 +213,7 @@ class App(BaseModel):
 
 
 def require_tunable(app: App, space: str, options: Iterable[str]) -> None:
-    """Refuse a space whose options the program does not understand, since it fails or ignores them.
+    """Refuse a space whose options the program does not understand: it would fail or ignore them.
 
     Raises UsageError with the names of the applications that understand the options.
     """
@@ -236,7 +235,7 @@ def _declares(file: ConfigFile, names: list[str]) -> bool:
     try:
         app = read_toml(file.text, file.path, App)
     except UsageError:
-        return False  # The file of another application is damaged; this check is not about it.
+        return False  # The file of another application is damaged; this check does not concern it.
     return set(names) <= set(app.tunable)
 
 
@@ -387,7 +386,7 @@ _INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|bash|sh|zsh|dash|Rscript|jul
 
 
 def program_name(words: Sequence[str]) -> str:
-    """The name of what a command line runs, for people.
+    """The name of a command line's program, for readers.
 
     It is the script or module if the program is an interpreter, else the program itself.
     """

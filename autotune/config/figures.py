@@ -1,8 +1,8 @@
 """Figures of merit of known programs, ``configs/figures/NAME.toml``, and words of plain forms.
 
-A file names a line by which the output of a program is known, the pattern of its figure of merit,
-and the words with which it says that its result is right or wrong.  ``plain.toml`` has the words
-beside figures of programs that are not known.
+A file has the pattern of a line that identifies a program's output, the pattern of its figure of
+merit, and its words for a right or wrong result. ``plain.toml`` has the words beside figures of
+unknown programs.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class ProgramFigure(BaseModel):
 class ProgramFigures(BaseModel):
     """The content of a file.
 
-    ``output`` is the pattern of a line that only this program prints.  ``general``: it may be a
-    part of other programs, which are taken first.  ``figure``: the first one that the output has
-    counts.  ``right`` and ``wrong``: patterns of lines that judge the result.  ``stream`` and
-    ``file`` say where the program prints its figure, and ``commands`` are names of its executable,
-    by which it is known where its standard output is empty.
+    ``output`` is the pattern of a line that only this program prints. ``general``: it may be a part
+    of other programs, which have precedence. ``figure``: the first one in the output counts.
+    ``right`` and ``wrong``: patterns of lines that judge the result. ``stream`` and ``file`` say
+    where the program prints its figure, and ``commands`` are names of its executable, by which it
+    is known where its standard output is empty.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -82,7 +82,7 @@ class PlainWords(BaseModel):
 
 @cache
 def known_programs() -> tuple[ProgramFigures, ...]:
-    """The programs of every file, those that may be a part of others last.
+    """The programs of every file, general ones last.
 
     Raises UsageError with the file, the key and what was expected.
     """

@@ -76,7 +76,7 @@ def _entries(place: Path | Traversable) -> Iterable[Path | Traversable]:
 
 
 def is_shipped(file: ConfigFile) -> bool:
-    """Whether a configuration comes with autotune, wherever it was found."""
+    """True if a configuration comes with autotune, wherever it was found."""
     place = package_data("configs")
     return isinstance(place, Path) and Path(file.path).resolve().is_relative_to(place.resolve())
 

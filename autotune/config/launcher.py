@@ -1,7 +1,7 @@
-"""Options of launchers, ``configs/launchers/NAME.toml``: what autotune does with each.
+"""Options of launchers, ``configs/launchers/NAME.toml``: how autotune treats each.
 
-An option is written with its values, as in ``"--mca NAME VALUE"``, and stands in the table of its
-treatment.  A user's own file of a kind adds a launcher (see docs/howto/extending.md).
+An option is written with its values, as in ``"--mca NAME VALUE"``, in the table of its treatment. A
+user's own file of a kind adds a launcher (see docs/howto/extending.md).
 """
 
 from __future__ import annotations
@@ -22,33 +22,32 @@ Treatment = Literal[
     "ranks", "cores", "parameter", "variable", "variables", "parameter_file", "placement",
     "places", "kept", "own", "dropped", "refused",
 ]  # fmt: skip
-"""What becomes of an option.
+"""The treatment of an option.
 
-``ranks``, ``cores``: the number of ranks, the cores of each.  ``parameter``: a library parameter.
+``ranks``, ``cores``: the number of ranks, the cores of each. ``parameter``: a library parameter.
 ``variable``: an environment variable of the ranks; ``variables``: a list of them, as srun's
-``--export``.  ``parameter_file``: a file of such options.  ``placement``: mapping, binding or
-ranking.  ``places``: kept, and says where ranks are in a way of its own.  ``kept``: handed to the
-launcher.  ``own``: autotune gives it itself where it is needed.  ``dropped``: it changes what is
-printed or asked of a batch system, not what runs.  ``refused``: another job would be measured.
+``--export``. ``parameter_file``: a file of such options. ``placement``: mapping, binding or
+ranking. ``places``: kept; places ranks in its own way. ``kept``: passed to the launcher. ``own``:
+autotune sets it itself if needed. ``dropped``: it changes output or batch requests, not the run.
+``refused``: it would measure another job.
 """
 _PLAIN: tuple[Treatment, ...] = (
     "ranks", "cores", "parameter", "variable", "variables", "parameter_file", "places", "kept",
     "own", "dropped",
 )  # fmt: skip
 Usage = Annotated[str, Field(pattern=r"^-\S+( \S+)*$")]
-"""An option and the names of its values; one in brackets may be left out."""
+"""An option and the names of its values; one in brackets is optional."""
 Placement = dict[Literal["map_by", "bind_to", "rank_by"], str]
 """``map_by``, ``bind_to``, ``rank_by`` -> policy."""
 
 
 @dataclass(frozen=True)
 class LauncherOption:
-    """One option of a launcher; ``values`` are the names of the words behind it.
+    """One option of a launcher; ``values`` are the names of the words after it.
 
-    ``optional`` is the name of a value that may be left out; it stands in the same word.
-    ``placement`` maps parts of the placement to templates with ``{}`` for the value.  ``choices``
-    maps the values that are understood to their placement; empty: all are.  ``reason`` is why it is
-    refused.
+    ``optional`` is the name of an optional value, given in the same word. ``placement`` maps parts
+    of the placement to templates with ``{}`` for the value. ``choices`` maps the accepted values to
+    their placement; empty: all are accepted. ``reason`` explains a refusal.
     """
 
     name: str
@@ -70,13 +69,13 @@ class LauncherFile(BaseModel):
     since: int = 0
     """The first major version that has these options."""
     before: int | None = None
-    """The first major version that has other ones."""
+    """The first major version with different options."""
     launchers: tuple[str, ...] = ()
-    """Names of the launcher, where it is that of no library."""
+    """Names of a launcher that belongs to no library."""
     dashes: Literal["any", "typed"] = "typed"
-    """Whether ``-name`` and ``--name`` are the same option."""
+    """If ``any``, ``-name`` and ``--name`` are the same option."""
     attached: bool = False
-    """Whether a short option may hold its value: ``-n2``."""
+    """True if a short option may hold its value: ``-n2``."""
     ranks: tuple[Usage, ...] = ()
     cores: tuple[Usage, ...] = ()
     parameter: tuple[Usage, ...] = ()
@@ -120,7 +119,7 @@ class Match:
 
     @property
     def complete(self) -> bool:
-        """Whether all values are there."""
+        """True if all values are present."""
         return len(self.values) == len(self.option.values)
 
 
@@ -133,10 +132,10 @@ class LauncherOptions:
         self._options = {self._key(one.name): one for one in file.options()}
 
     def match(self, words: Sequence[str]) -> Match | None:
-        """The option with which ``words`` begin; None if the launcher has none of that name.
+        """The option at the beginning of ``words``; None if the launcher lacks it.
 
-        ``NAME=VALUE`` is one word with its value, and ``-n2`` where values may be attached.  A
-        variable that stands as ``NAME=VALUE`` is one value, whatever the option's form is.
+        ``NAME=VALUE`` is one word with its value, and so is ``-n2`` if values may be attached. A
+        variable ``NAME=VALUE`` is one value in any form of the option.
         """
         first, *behind = words
         if option := self._options.get(self._key(first)):
@@ -173,7 +172,7 @@ def _holding(option: LauncherOption) -> LauncherOption | None:
 
 @cache
 def launcher_options() -> tuple[LauncherOptions, ...]:
-    """The options of every launcher that has a file; raises UsageError for a wrong file."""
+    """The options of every launcher with a file; raises UsageError for an invalid file."""
     files = sorted(list_configs("launchers"), key=lambda file: file.name)
     return tuple(
         LauncherOptions(file.name, read_toml(file.text, file.path, LauncherFile)) for file in files
@@ -181,10 +180,10 @@ def launcher_options() -> tuple[LauncherOptions, ...]:
 
 
 def options_for(launcher: str, library: Library | None) -> list[LauncherOptions]:
-    """The options of a launcher as it was typed; ``library`` is the one that is used.
+    """The options of a launcher as typed; ``library`` is the one in use.
 
-    Without a library, and for a launcher that has no file, those of all libraries: the first one
-    that has an option counts.
+    Without a library or a file for the launcher, those of all libraries: the first library with an
+    option counts.
     """
     every = launcher_options()
     by_name = [one for one in every if PurePath(launcher).name in one.file.launchers]

@@ -1,6 +1,6 @@
-"""Requests: what a user asks of a command, as a model whose fields are options of the command line.
+"""Requests: the options of a command as the fields of a model.
 
-One model is read by all who need an option: the command line (``autotune.cli.requests``), Python
+One model defines an option for all its users: the command line (``autotune.cli.requests``), Python
 (``autotune.api.options``), the JSON documents of the results database, the reference, and
 :meth:`Request.words`, which writes a request as a command line again. A new option is one field.
 """
@@ -35,9 +35,9 @@ def _texts(value: Any) -> list[str]:
 class Form:
     """How the command line writes a value of a field.
 
-    ``kind`` is the type of what the user types, None if it is that of the field. ``read`` makes a
-    field's value of it and raises UsageError; ``show`` is its inverse. ``words`` are the texts to
-    type, one for each time that the option is given.
+    ``kind`` is the type of the typed value, None if it is the field's. ``read`` converts it to the
+    field's value and raises UsageError; ``show`` is its inverse. ``words`` returns the texts to
+    type, one for each occurrence of the option.
     """
 
     kind: Any = None
@@ -90,13 +90,12 @@ FilePath = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, Pure
 
 @dataclass(frozen=True)
 class CommandOption:
-    """How the command line has a field: ``names`` such as ``--ranks`` and ``-n``; an argument has
+    """How the command line shows a field: ``names`` such as ``--ranks`` and ``-n``; an argument has
     none.
 
     ``metavar`` is the word for the value. ``help`` may be a function, so that only help waits for
-    what it imports. ``completion`` is the function of
-    ``autotune.cli.completion`` that completes it. A ``late`` option is listed behind those of the
-    command itself.
+    its imports. ``completion`` names the function in ``autotune.cli.completion`` that completes it.
+    A ``late`` option is listed after those of the command itself.
     """
 
     names: tuple[str, ...]
@@ -119,7 +118,7 @@ def option(
 ) -> Any:
     """The default of a field that is an option, as help shows it: ``"--ranks -n N"``, ``"--join"``.
 
-    Without a name it is an argument (``"STUDY"``); ``...`` is the default of one that is required.
+    Without a name it is an argument (``"STUDY"``); ``...`` is the default of a required one.
     ``limits`` are those of :func:`pydantic.Field`.
     """
     words = spelling.split()
@@ -129,14 +128,14 @@ def option(
 
 
 late_option = partial(option, late=True)
-"""An option that is listed behind those of the command itself."""
+"""An option listed after those of the command itself."""
 
 
 @dataclass(frozen=True)
 class RequestPart:
-    """A field that is a request itself: its options are options of the whole.
+    """A field that is itself a request: its options are options of the whole.
 
-    ``instead``: for some of its fields, the fields of the whole whose options stand there.
+    ``instead``: for some of its fields, the fields of the whole whose options replace theirs.
     """
 
     instead: Mapping[str, tuple[str, ...]]
@@ -177,11 +176,11 @@ class OptionField(NamedTuple):
 
     @property
     def is_flag(self) -> bool:
-        """Whether no value follows the option."""
+        """True if no value follows the option."""
         return self.info.annotation is bool
 
     def limit(self, name: str) -> Any:
-        """A limit of the field ("ge" or "le"), as it is typed; None if it has none."""
+        """A limit of the field ("ge" or "le"), as typed; None if it has none."""
         found = [getattr(one, name) for one in self.info.metadata if hasattr(one, name)]
         limit = self.option.form.show(found[0]) if found else None
         return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
@@ -217,7 +216,7 @@ def option_field(model: type[BaseModel], name: str) -> OptionField:
 
 
 class Request(BaseModel):
-    """What a user asks of a command."""
+    """A user's request to a command."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -230,7 +229,7 @@ class Request(BaseModel):
     def read(cls, command: str, values: Mapping[str, Any]) -> Self:
         """The request of a command line: the value of each option, None if it was not given.
 
-        Raises UsageError for what an option does not take.
+        Raises UsageError for a value that an option does not accept.
         """
         data: dict[str, Any] = {}
         for field in option_fields(cls):
@@ -244,7 +243,7 @@ class Request(BaseModel):
 
     @classmethod
     def arrange(cls, command: str, data: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a command line, where an option is not the value of one field.
+        """The fields for a command line, if an option is not the value of one field.
 
         Each part gets the name of the command, for its messages.
         """

@@ -1,4 +1,4 @@
-"""What the pattern of a metric says in plain words: the words beside its group, as in a line."""
+"""The plain words in a metric's pattern: those beside its group, as in a line of output."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _BREAK = "; "
 
 
 def unit_in_pattern(pattern: str) -> Unit:
-    """What a metric's pattern, or the key of ``json:KEY``, says of its figure.
+    """The unit in a metric's pattern, or in the key of ``json:KEY``.
 
-    Alternatives say nothing for certain.
+    Alternatives are ambiguous.
     """
     if pattern.startswith("json:"):
         return unit_of_key(pattern[5:])

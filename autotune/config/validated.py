@@ -43,8 +43,8 @@ def read_what_is_right(
     """Read the valid part of a file, so that a checker can report all mistakes at once.
 
     Returns the model (None if nothing can be read), the mistakes, and the names of the tables that
-    were left out. A table with a mistake is left out. A mistake that only comes from such an
-    omission is not reported.
+    were left out. A table with a mistake is left out. Mistakes that only follow from such an
+    omission are not reported.
     """
     try:
         data = _parse(text, origin)
@@ -80,7 +80,7 @@ def _backwards(place: Place) -> tuple[str, ...]:
 
 
 def _drop(data: Any, place: Place) -> bool:
-    """Take a part out of ``data``; returns whether there was such a part."""
+    """Remove a part of ``data``; returns True if it existed."""
     for part in place[:-1]:
         try:
             data = data[part]

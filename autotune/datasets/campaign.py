@@ -1,10 +1,11 @@
 """The campaign: measures a dataset block by block, each with its own default runs, one shard each.
 
-The study's own evaluator makes the measurements.  The first part decides what is run when, and what
-becomes a shard.  An unfinished block is measured again from its beginning by the next session,
-because its default runs would be of another hour. (Its runs stay in the results database.)
+The evaluator of studies makes the measurements. :class:`Campaign` decides the order and the shards.
+The next session repeats an unfinished block, because its default runs would be of another hour.
+(Its runs stay in the results database.)
 
-The second part runs one block in order, on an evaluator that waits while the machine is busy.
+:class:`CampaignBlock` runs one block in order, on an evaluator that waits while the machine is
+busy.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Campaign:
         return [b for b in blocks if not exists(shard_path(folder, key, b))]
 
     def left_s(self) -> float:
-        """Expected seconds for the missing blocks, at the pace so far."""
+        """Expected seconds for the missing blocks, at the present pace."""
         blocks = [_per_block(cell) * len(self.missing(cell)) for cell in self.cells]
         return sum(blocks) * self.clock.pace
 
@@ -111,7 +112,7 @@ class Campaign:
         return {file.sha256 for file in files if file.kind == PROGRAM}
 
     def _has_shards(self, cell: PreparedCell) -> bool:
-        """Whether some of the cell's blocks are measured."""
+        """True if some of the cell's blocks are measured."""
         return len(self.missing(cell)) < self.dataset.cell(cell.plan.key).blocks
 
     def _require_program(self, preparation: PreparedCell, now: set[str]) -> None:
@@ -140,7 +141,8 @@ class Campaign:
             self.plan, preparation.space, cell, number, self.dataset.settings(key), evaluator
         )
         indices = range(len(block.settings))
-        # The cut is that of the cell's first session, whatever the plan's estimate is now.
+        # The division into blocks is that of the cell's first session, even if the plan has
+        # changed.
         passes = self.plan.passes(preparation.plan)
         cut = Size(cell.blocks // passes, passes)
         block.run(of_block(self.plan, key, cut, number, indices, self.dataset.runs(key)))
@@ -175,8 +177,8 @@ class Campaign:
         spent_s: float,
         programs: set[str],
     ) -> None:
-        """Write on the card what the block showed: inactive parameters, rejected runs, blocks
-        without the guard, the executables, and the time."""
+        """Write the block's results on the card: inactive parameters, rejected runs, blocks without
+        the guard, the executables, and the time."""
         card = self.dataset.card
         update = cell.model_copy(
             update={
@@ -227,8 +229,8 @@ SLACK_S = 0.5
 
 @dataclass(frozen=True)
 class BlockEnd:
-    """An event: a shard was written.  ``bad``: runs in it that are not ok.  ``left_s``: expected
-    seconds for the missing blocks, at the pace so far."""
+    """An event: a shard was written. ``bad``: its runs that are not ok. ``left_s``: expected
+    seconds for the missing blocks, at the present pace."""
 
     cell: str
     block: int
@@ -295,7 +297,7 @@ class PausingEvaluator:
 
 @dataclass
 class CampaignBlock:
-    """One block that is being measured; ``runs`` are (index, limit of the metric, entry)."""
+    """One block under measurement; ``runs`` are (index, limit of the metric, entry)."""
 
     plan: ExplorationPlan
     space: Space
@@ -333,7 +335,7 @@ class CampaignBlock:
     def _default(self) -> None:
         entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
-            # A launcher sometimes fails to start; a program that does not run fails again.
+            # A launcher sometimes fails to start; a broken program fails again.
             entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
             raise default_failure(
@@ -344,7 +346,7 @@ class CampaignBlock:
         self.runs.append((0, math.nan, entry))
 
     def _setting(self, index: int) -> bool:
-        """Run one setting; whether the run showed that a further parameter is inactive."""
+        """Run one setting; True if the run showed that another parameter is inactive."""
         records = [entry.record for number, _, entry in self.runs if number == 0]
         limit = self.plan.slowest * statistics.median(r.value_s for r in records)
         outside = statistics.median(r.wall_s - r.value_s for r in records)

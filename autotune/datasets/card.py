@@ -1,7 +1,7 @@
 """The card of a dataset, ``card.toml``: its content, its origin, and how to measure it again.
 
-The first part writes plain data as TOML, for cards and recorded spaces, because Python's library
-only reads TOML.  The second part is the card with its cells.
+:func:`to_toml` writes plain data as TOML, for cards and recorded spaces, because Python's library
+only reads TOML.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class CardModel(BaseModel):
 
 
 class RecordedMachine(CardModel):
-    """The machine of the runs.  Times may be compared where ``fingerprint`` is equal."""
+    """The machine of the runs. Times may be compared if ``fingerprint`` is equal."""
 
     fingerprint: str
     cpu_model: str = ""
@@ -123,7 +123,7 @@ class RecordedMachine(CardModel):
 
     @classmethod
     def of(cls, machine: Machine) -> RecordedMachine:
-        """The machine as a card names it."""
+        """The machine as recorded on a card."""
         return cls(
             fingerprint=machine.fingerprint,
             cpu_model=machine.cpu_model,
@@ -208,7 +208,7 @@ class Card(CardModel):
 
     @property
     def guard_note(self) -> Note | None:
-        """Which cells were measured without the guard; None if there are none."""
+        """The cells measured without the guard; None if there are none."""
         cells = [
             f"{cell.key} ({len(cell.unguarded)} of {count(cell.blocks, 'block')})"
             for cell in self.cells

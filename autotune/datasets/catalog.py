@@ -1,4 +1,4 @@
-"""The catalog: where datasets are found by name.
+"""The catalog: finds datasets by name.
 
 They are searched in ``./datasets``, in the user's own folder, and among those shipped with
 autotune.  The order is that of configurations.
@@ -31,14 +31,14 @@ def folders() -> list[Path]:
 
 
 def is_shipped(folder: Path) -> bool:
-    """Whether a dataset is shipped with autotune, and is not one of the current directory."""
+    """True if a dataset is shipped with autotune, and is not one of the current directory."""
     coming, real = package_data("datasets"), real_path(folder)
     own = real.is_relative_to(real_path(FOLDER))
     return isinstance(coming, Path) and not own and real.is_relative_to(real_path(coming))
 
 
 def list_datasets() -> list[Path]:
-    """Every dataset, by name; of several with one name, the one that :func:`folder_of` takes."""
+    """Every dataset, by name; of equal names, the one that :func:`folder_of` finds."""
     folders_by_name: dict[str, Path] = {}
     for place in folders():
         # A name with a dot in front is an unfinished import whose process was killed.
@@ -48,7 +48,7 @@ def list_datasets() -> list[Path]:
 
 
 def is_known(place: str | Path) -> bool:
-    """Whether there is a dataset with this name, or in this folder."""
+    """True if there is a dataset with this name, or in this folder."""
     return any(is_file(folder / CARD) for folder in _candidate_folders(place))
 
 
@@ -58,7 +58,7 @@ def folder_of(place: str | Path) -> Path:
         if is_file(folder / CARD):
             return folder
     if is_folder(place):
-        return Path(place)  # Its card is missing: who reads it says so.
+        return Path(place)  # Its card is missing: the reader reports it.
     names = [folder.name for folder in list_datasets()]
     near = difflib.get_close_matches(str(place), names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"known datasets: {', '.join(names)}"

@@ -1,8 +1,8 @@
 """A dataset: settings, raw runs, and runs as ratios to the default of their block.
 
-The second part computes the ratios: how fast the machine was in each block, and how long the
-default takes there.  The third part writes a dataset's folder: card, spaces and settings.  Shards
-have a module of their own.
+:func:`ratios` estimates the machine's speed and the default's time in each block.
+:func:`create_dataset` writes a dataset's folder: card, spaces and settings. Shards have their own
+module.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SPACE = "space.toml"
 FEATURES = "features"
 """Folder with one features file for each cell, named by its key."""
 CALIBRATION = "calibration.json"
-"""What "autotune calibrate" measured of the machine and the cluster, if it did."""
+"""The measurements of "autotune calibrate" on the machine and cluster, if any."""
 SETTINGS_BYTES = 64 * MIB
 """Largest list of settings, in bytes."""
 
@@ -153,8 +153,8 @@ class Dataset:
     def runs(self, cell: str | Cell | None = None) -> pd.DataFrame:
         """Raw runs, one in each row, with ``ratio`` = value_s / the default's level in their block.
 
-        The ratio of a censored run is a lower bound (its limit over the default's level).  The
-        ratio of a failed, altered or wrong run is infinite.
+        The ratio of a censored run is a lower bound (its limit over the default's level); that of a
+        failed, altered or wrong run is infinite.
         """
         if cell is None:
             return self._runs.copy()
@@ -238,12 +238,12 @@ def ratios(runs: pd.DataFrame) -> pd.Series[float]:
     """The ratio of every run to the default's level in its cell and block; see
     :meth:`Dataset.runs`.
 
-    A block has few runs of the default.  If one launch in five is three times as slow, their median
-    is sometimes slow, and all ratios of the block are a third of their true value.  The other
-    settings were run in several blocks, too, and together they show how the blocks differ: log time
-    = setting + block, fitted by medians (Tukey's median polish).  The default's level is the median
-    of all its runs of the cell, corrected to the block.  A block without a valid run of the default
-    has no ratios, because nothing shows how fast the machine was.
+    A block has few runs of the default. If one launch in five is three times slower, their median
+    is sometimes slow, and all ratios of the block are a third of their true value. The other
+    settings were run in several blocks, too, and show the differences of blocks: log time = setting
+    + block, fitted by medians (Tukey's median polish). The default's level is the median of all its
+    runs of the cell, corrected to the block. A block without a valid run of the default has no
+    ratios, because nothing shows how fast the machine was.
     """
     import pandas as pd
 
@@ -269,7 +269,7 @@ def _levels(cell: pd.DataFrame) -> dict[int, float]:
         logs.groupby([good["setting"], good["block"]]).median().unstack().reindex(columns=blocks)
     )
     repeats = table[table.notna().sum(axis=1) > 1].to_numpy()
-    if len(repeats) <= len(blocks):  # Hardly any setting but the default was run in several blocks.
+    if len(repeats) <= len(blocks):  # Hardly any setting except the default ran in several blocks.
         medians = good[default].groupby("block")["value_s"].median()
         return {block: float(medians[block]) for block in blocks}
     speed = dict(zip(blocks, _polish(repeats), strict=True))
@@ -314,8 +314,8 @@ def create_dataset(
 ) -> Dataset:
     """A dataset without runs.  ``spaces`` by cell key; ``settings`` by cell key or ``"all"``.
 
-    The card is written last: a folder without a card is no dataset.  Raises ValueError if a list of
-    settings does not begin with the default, UsageError if a file cannot be written.
+    The card is written last: a folder without a card is not a dataset. Raises ValueError if a list
+    of settings does not begin with the default, UsageError if a file cannot be written.
     """
     for key, entries in settings.items():
         if not entries or entries[0] != DEFAULT:

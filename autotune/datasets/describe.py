@@ -48,7 +48,7 @@ class CellWords:
     worst_ratio: float | None
     gain: float | None
     null: bool | None
-    """Whether nothing beats the default."""
+    """True if nothing beats the default."""
     unguarded: int = 0
 
 

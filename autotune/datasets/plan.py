@@ -1,8 +1,8 @@
 """Exploration plans: what ``autotune explore`` measures, as a TOML file (``configs/plans``).
 
-The first part reads a plan.  The second part prepares the dataset's folder: cells resolved and
-settings listed, nothing measured yet.  The third part decides which settings are run when: passes
-over the settings of a cell, cut into blocks of bounded time.
+:func:`load_plan` reads a plan. :func:`start_dataset` prepares the dataset's folder: cells resolved
+and settings listed, nothing measured yet. :func:`of_block` orders the runs: passes over the
+settings of a cell, divided into blocks of bounded time.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class PlanCell(CardModel):
 
     ``space`` is a space as in ``--space``; ``levels`` reduces it to these parameters and levels.
     ``runs``: number of runs of each setting of a grid, instead of the plan's; with a large possible
-    gain more runs are needed to separate the best setting from a lucky one.  It may be raised
-    later; the cell is then continued.  ``args`` replace those of the application's input.
-    ``run_s`` is the wall time of one run of the default in seconds, start and end included; the
-    planned time is computed from it.
+    gain more runs are needed to separate the best setting from a lucky one. It may be raised later
+    to continue the cell. ``args`` replace those of the application's input. ``run_s`` is the wall
+    time of one run of the default in seconds, start and end included; the planned time is computed
+    from it.
     """
 
     key: CellKey
@@ -97,10 +97,10 @@ class ExplorationPlan(CardModel):
     explore: one list of ``settings`` random settings for all cells is run once; then the best
     ``best`` and ``best`` random others of each cell are run ``more`` times again.
 
-    Of the parameters of a random setting a share ``keep`` stays.  If twenty parameters change at
-    once, one of them is likely to make the run very slow, and nothing is learned about the others.
-    ``default_every``: a run of the default after so many others.  ``slowest``: a run that takes so
-    many times the default is stopped.
+    A random setting keeps a share ``keep`` of its parameters. If twenty parameters change at once,
+    one of them probably makes the run very slow, and nothing is learned about the others.
+    ``default_every``: number of other runs between runs of the default. ``slowest``: a run is
+    stopped at this multiple of the default's time.
     """
 
     kind: Kind
@@ -149,7 +149,7 @@ class ExplorationPlan(CardModel):
 
 
 def load_plan(name: str) -> ExplorationPlan:
-    """The plan with that name, or in that file; raises UsageError if it is missing or wrong."""
+    """The plan with that name, or in that file; raises UsageError if it is missing or invalid."""
     file = find_config(PLANS, name)
     return read_toml(file.text, file.path, ExplorationPlan)
 
@@ -190,7 +190,7 @@ def cell_target(cell: PlanCell, mpi: str | None) -> Target:
     target = Target.of(
         app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find_library(mpi)
     )
-    # Refuses a space that the program or its ranks cannot have; prepare reads it again.
+    # Refuses a space impossible for the program or its ranks; prepare reads it again.
     target.space(cell.space)
     return target
 
@@ -198,9 +198,9 @@ def cell_target(cell: PlanCell, mpi: str | None) -> Target:
 def prepare_dataset(
     plan: ExplorationPlan, cells: Sequence[PlanCell], resolve: Resolve
 ) -> list[PreparedCell]:
-    """Look up what the cells need; raises UsageError or RunnerError if something is missing."""
+    """Look up the needs of the cells; raises UsageError or RunnerError if something is missing."""
     resolutions = []
-    # One list serves all cells of an explore plan, so it does not depend on the chosen cells.
+    # One list serves all cells of an explore plan, so it does not depend on the selected cells.
     for cell in plan.cells if plan.kind == "explore" else cells:
         target = resolve(cell)
         space = load_space(
@@ -260,10 +260,10 @@ def start_dataset(
     regenerate: str,
     mpi: str,
 ) -> Dataset:
-    """The dataset's folder: created if it is new, else checked and extended by the new cells.
+    """The dataset's folder: created if new, else checked and extended by the new cells.
 
-    The dataset has the name of the folder, so that the runs of one plan on two machines differ in
-    name.  Raises UsageError if the folder holds something that this plan does not continue.
+    The dataset has the name of the folder, so that one plan on two machines gives two names. Raises
+    UsageError if the folder holds something that this plan does not continue.
     """
     machine = describe_machine()
     old_cells: Mapping[str, Cell] = {}
@@ -308,7 +308,7 @@ def start_dataset(
 
 
 def extend_cell(before: Cell | None, now: Cell | None, chunks: int) -> Cell:
-    """A cell as in its first session, with more blocks if the plan asks for more runs now.
+    """A cell as in its first session, with more blocks if the plan now asks for more runs.
 
     Existing blocks stay unchanged: a further pass of ``chunks`` blocks only adds blocks at the end.
     """
@@ -363,7 +363,7 @@ def _times(plan: ExplorationPlan) -> str:
 
 
 def protocol(plan: ExplorationPlan, has_unguarded_blocks: bool = False) -> tuple[str, ...]:
-    """How the runs are made, as sentences for the card.
+    """The protocol of the runs, as sentences for the card.
 
     ``has_unguarded_blocks``: some blocks were measured without the guard.
     """
@@ -390,7 +390,7 @@ DEFAULTS_FIRST = 3
 
 @dataclass(frozen=True)
 class Size:
-    """How the passes over a cell's settings are cut into blocks.  The cut is fixed before the first
+    """The division of the passes over a cell's settings into blocks. It is fixed before the first
     run, so that a continued campaign has the same blocks."""
 
     chunks: int
@@ -427,8 +427,8 @@ def of_block(
 ) -> list[int]:
     """Indices of the settings of one block in their order, without the default.
 
-    ``indices`` are all settings of the cell, ``runs`` the runs of earlier blocks.  A setting with
-    two bad runs is not run again.  In an exploration only the chosen settings are run after the
+    ``indices`` are all settings of the cell, ``runs`` the runs of earlier blocks. A setting with
+    two bad runs is not run again. In an exploration only the selected settings are run after the
     first pass.
     """
     number, chunk = divmod(block, cut.chunks)

@@ -1,7 +1,7 @@
 """The recorded space: a space written out with names, levels and defaults, so that it needs no MPI.
 
-A dataset may be read where another library is installed, or none.  So the dataset contains the
-meaning of "enum" and of the library's defaults when it was measured.
+A dataset may be read on a machine with another library or none. So it contains the meaning of
+"enum" and of the library's defaults at the time of measurement.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from autotune.space.resolve import load_space_file
 def narrow_space(space: Space, levels: Mapping[str, object], where: str) -> Space:
     """The space of these parameters only, with these levels (as in a space file).
 
-    The known defaults of the other parameters become facts, so that rules that name them still
-    hold.  ``where`` names the origin in error messages.  Raises UsageError for an unknown parameter
-    or a wrong level.
+    The known defaults of the other parameters become facts, so that rules about them still hold.
+    ``where`` names the origin in error messages. Raises UsageError for an unknown parameter or an
+    invalid level.
     """
     parameters = []
     for key, spec in levels.items():
@@ -64,7 +64,7 @@ def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
 
 
 def _may_appear(argument: Argument, space: Space, names: set[str]) -> bool:
-    """Whether one of the remaining parameters can make the argument appear."""
+    """True if one of the remaining parameters can make the argument appear."""
     behind: set[str] = set(argument.when.names) if argument.when else set()
     for place in argument.places:
         behind |= space.derived[place].names if place in space.derived else {place}

@@ -1,4 +1,4 @@
-"""Replay: a measured grid answers settings by drawing from its raw runs.
+"""Replay: a measured grid provides runs of settings by drawing from its raw runs.
 
 Only complete grids are replayed: nothing is interpolated.
 """
@@ -19,12 +19,12 @@ from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_of
 
 RUNS = 3
-"""Runs of a complete setting; two runs that are not ok are enough, too."""
+"""Runs of a complete setting; two runs that are not ok also suffice."""
 BAD_RUNS = 2
 ALPHA = 0.05
 TOP = 10
 SPLITS = 40
-"""Number of random halves; on one half the best setting is chosen, on the other it is valued."""
+"""Number of random halves; the best setting is chosen on one half and measured on the other."""
 
 _STATES = {"ok": "ok", "censored": "censored"}
 
@@ -45,8 +45,7 @@ class Landscape:
     """One cell of a dataset as a machine that answers at once.
 
     ``settings`` are the distinct settings in the order of the dataset, the default first.
-    ``complete`` says whether each has enough runs.  Raises UsageError for a dataset that is no
-    grid.
+    ``complete``: True for each with enough runs. Raises UsageError if the dataset is not a grid.
     """
 
     def __init__(self, dataset: Dataset, cell: str, min_runs: int = RUNS) -> None:
@@ -88,7 +87,7 @@ class Landscape:
         self.settings = list(draws)
         self._draws = draws
         self._by_key = {setting.key: points for setting, points in draws.items()}
-        # The same settings are asked for many times, so each is looked up only once.
+        # The same settings are requested many times, so each is looked up only once.
         self._points_by_key: dict[str, list[RecordedRun]] = dict(self._by_key)
 
     def _points(self, setting: Setting) -> list[RecordedRun]:
@@ -123,8 +122,8 @@ class Landscape:
     def halves(self, seed: int) -> tuple[Landscape, dict[Setting, float]]:
         """A landscape of one random half of the runs, and the median ratios of the other half.
 
-        Of an odd number of runs the search gets the larger part.  A strategy that searches on one
-        half and is valued on the other cannot gain by luck.
+        The search gets the larger part of an odd number of runs. A strategy that searches on one
+        half and is judged on the other cannot gain by luck.
         """
         rng = np.random.default_rng([seed, 7])
         search: dict[Setting, list[RecordedRun]] = {}
@@ -146,9 +145,9 @@ class Landscape:
     def flatten(self) -> Landscape:
         """A landscape in which no setting is faster than the default, with the noise of this one.
 
-        The few runs of each setting always differ.  If they are drawn many times, the luckiest
-        setting has a gain that every proof finds.  So all settings that are not slower than the
-        default share their runs.  Slower settings and settings that fail have their own runs.
+        The few runs of each setting always differ. If they are drawn many times, the luckiest
+        setting has a gain that every proof finds. So all settings not slower than the default share
+        their runs. Slower and failing settings have their own runs.
         """
         slower = self._beyond(1, ALPHA)
         level = [
@@ -171,11 +170,11 @@ class Landscape:
 
     @cached_property
     def best(self) -> ReplayOptimum:
-        """OPUB: chosen among the settings on one half of the runs, valued on the other half.
+        """OPUB: chosen among the settings on one half of the runs, measured on the other half.
 
-        This is repeated over random halves.  The ten settings that are chosen most often are the
-        top, and the best of them by all runs is named.  Its ratio comes from the mean log ratio
-        that the choices of one half have on the other half, so that luck does not count as gain.
+        This is repeated over random halves. The ten settings chosen most often are the top, and the
+        best of them by all runs is named. Its ratio comes from the mean log ratio of one half's
+        choices on the other half, so that luck does not count as gain.
         """
         votes: dict[Setting, int] = {}
         logs = []
@@ -190,7 +189,7 @@ class Landscape:
 
     @cached_property
     def null(self) -> bool:
-        """Whether nothing beats the default by more than the noise (one-sided, 5 % for all tests
+        """True if nothing beats the default by more than the noise (one-sided, 5 % for all tests
         together).
 
         Half of the 5 % is for the tests of single settings, half for the tests of all settings with
@@ -200,7 +199,7 @@ class Landscape:
 
     @cached_property
     def winners(self) -> list[Setting]:
-        """The settings that beat the default each by itself, best first (Student's t, with
+        """The settings that each beat the default by themselves, best first (Student's t, with
         Bonferroni's correction for their number)."""
         logs = self._beyond(-1, ALPHA / 2 / max(len(self._draws) - 1, 1))
         return sorted(logs, key=lambda setting: (logs[setting], setting.key))

@@ -133,7 +133,7 @@ def read_shard(path: Path) -> pd.DataFrame:
             metadata = pq.read_metadata(file)
             _refuse_size(path, metadata)
             _refuse_columns(path, metadata.schema.to_arrow_schema())
-            # Texts stay numbers of a dictionary, so that a text in many rows is in memory once.
+            # Texts stay dictionary indices, so that a repeated text is in memory once.
             parquet = pq.ParquetFile(file, metadata=metadata, read_dictionary=_TEXTS)
             table = parquet.read(columns=COLUMNS).select(COLUMNS)
             _refuse_content(path, table)
@@ -155,7 +155,7 @@ def read_shard(path: Path) -> pd.DataFrame:
 def _refuse_figures(path: Path, frame: pd.DataFrame) -> None:
     """Raise UsageError for seconds that no run can have taken."""
     for name in _SECONDS:
-        # A comparison with a missing value is false: that is no fault.
+        # A comparison with a missing value is false: that is not a fault.
         wrong = (frame[name] < 0) | (frame[name] == math.inf)
         if name == "value_s":
             wrong |= (frame["state"] == "ok") & ~(frame[name] > 0)
@@ -225,7 +225,7 @@ def _kind(kind: Any) -> Any:
 
 
 def _refuse_content(path: Path, table: Any) -> None:
-    """Raise UsageError for texts that are too long and for missing values."""
+    """Raise UsageError for too long texts and for missing values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,10 +1,10 @@
-"""Significance: which settings of a cell are faster or slower than the default by more than chance.
+"""Significance: finds settings of a cell that are faster or slower than the default beyond chance.
 
-There are two tests, because runs are noisy in two ways.  If the noise is about normal, Student's t
-on the log ratios of each setting has more power, and names the setting.  If one launch in five is
-three times as slow (it polls now and then; two ranks share a core by chance), the pooled variance
-hides all differences, and three runs of a setting show nothing by ranks alone.  For this case all
-runs that share a level, or two levels, are compared with the default's runs by ranks.
+There are two tests, because runs are noisy in two ways. If the noise is about normal, Student's t
+on the log ratios of each setting has more power, and names the setting. If one launch in five is
+three times slower (occasional polling; two ranks on one core by chance), the pooled variance hides
+all differences, and ranks of three runs show nothing. For this case all runs that share one or two
+levels are compared with the default's by ranks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from autotune.space import DEFAULT, Setting
 class RecordedRun:
     """One run: T / T_default, and the state as strategies know it (ok, censored, failed).
 
-    The ratio of a censored run is a lower bound, that of a failed run is infinite.
+    The ratio of a censored run is a lower bound, that of a failed run infinite.
     """
 
     ratio: float
@@ -68,11 +68,11 @@ def significant(
 
 
 def faster_groups(draws: Mapping[Setting, Sequence[RecordedRun]], alpha: float) -> list[Setting]:
-    """The levels, alone or in pairs, whose settings are not all as slow as the default or slower.
+    """The levels, alone or in pairs, with settings that are faster than the default.
 
-    Each is returned as a setting of one or two parameters, the smallest p value first.  All runs of
+    Each is returned as a setting of one or two parameters, the smallest p value first. All runs of
     the settings with a level are compared with the default's runs by ranks (Mann and Whitney,
-    one-sided, ``alpha`` for all groups together).  A failed or stopped run counts as the slowest.
+    one-sided, ``alpha`` for all groups together). A failed or stopped run counts as the slowest.
     """
     from scipy import stats
 

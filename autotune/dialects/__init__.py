@@ -1,7 +1,7 @@
-"""Dialects: how each family of MPI libraries names the algorithms of collectives in a table.
+"""Dialects: each MPI family's names for the algorithms of collectives in a table.
 
 A dialect lists the candidates of one collective, turns a setting into a rule, and loads rules into
-a launch.  Other modules ask the dialect of a library and never compare family names.
+a launch. Other modules use a library's dialect and never compare family names.
 """
 
 from __future__ import annotations

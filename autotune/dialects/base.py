@@ -24,7 +24,7 @@ class RuleDialect(ABC):
 
     family: ClassVar[str]
     leaves_sizes: ClassVar[bool] = True
-    """Whether a rule can leave sizes to the library's own choice.  If not, a table names an
+    """True if a rule can leave sizes to the library's own choice. If not, a table names an
     algorithm for every size, and is proven as a whole."""
     sums: ClassVar[frozenset[str]]
     """Collectives whose rules count the bytes of all ranks together, while the size of the
@@ -40,9 +40,9 @@ class RuleDialect(ABC):
 
     @abstractmethod
     def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
-        """The algorithms of one collective, with the few further values that matter.
+        """The algorithms of one collective, with the few other values that matter.
 
-        Raises UsageError if they cannot be chosen in this library.
+        Raises UsageError if they cannot be selected in this library.
         """
 
     @abstractmethod
@@ -53,20 +53,20 @@ class RuleDialect(ABC):
     def loading(
         self, rules: Sequence[Rule], library: Library, place: Path, stem: str
     ) -> tuple[Parameter, ...]:
-        """Parameters, each with one level, with which a launch obeys the rules of one collective.
+        """Parameters with one level each that make a launch obey the rules of one collective.
 
-        Files are written below ``place``; their names begin with ``stem`` and depend on the content
-        only, because runs are stored under them.  Raises UsageError if they cannot be written.
+        Files are written below ``place``; their names start with ``stem`` and depend only on the
+        content, because runs are stored under them. Raises UsageError if they cannot be written.
         """
 
     @abstractmethod
     def names(self, library: Library, operation: str) -> dict[str, str]:
-        """Algorithms as rules name them, and their names for people."""
+        """The rules' names of algorithms, and their names for readers."""
 
     def variables(self, rules: Sequence[Rule]) -> dict[str, tuple[str, str]]:
         """Rules as environment variables: collective -> name and value.
 
-        Empty if the family has files for them.
+        Empty if the family uses files.
         """
         return {}
 

@@ -1,11 +1,10 @@
 """Intel MPI: presets of algorithms, by number, with ranges of sizes in I_MPI_ADJUST_* variables.
 
-As seen with 2021.18.1: the library cuts the sizes at the upper ends of the ranges, and the last
-range holds for everything above. With ranges of ranks (``PRESET:SIZES@RANKS``) it obeys the last
-range of sizes only, for all sizes, so a value is for every number of ranks. No word of such a value
-is the library's own choice: 0 is a preset of its own, often a slow one. So a table names a preset
-for every size. A value that the library does not understand is ignored with a message, which is
-read back.
+Seen with 2021.18.1: the library divides the sizes at the upper ends of the ranges, and the last
+range applies to everything above. With ranges of ranks (``PRESET:SIZES@RANKS``) it applies only the
+last range of sizes, to all sizes, so a value is for every number of ranks. No preset means the
+library's own choice: 0 is another preset, often a slow one. So a table names a preset for every
+size. The library ignores an invalid value with a message, which is read back.
 """
 
 from __future__ import annotations
@@ -73,8 +72,8 @@ def _main(operation: str) -> str:
 def _value(rules: Sequence[Rule]) -> str:
     """``PRESET:FIRST-LAST;...``, for any number of ranks.
 
-    Raises UsageError for a rule that leaves its sizes to the library, and for tables of several
-    numbers of ranks that differ.
+    Raises UsageError for a rule that leaves its sizes to the library, and for tables that differ
+    between numbers of ranks.
     """
     for rule in rules:
         if rule.algorithm == LIBRARY_DECIDES or not rule.algorithm.isdecimal():

@@ -1,7 +1,7 @@
 """MPICH: the algorithms of the general layer, by name, in selection trees.
 
-The default of a table is the library's own choice: within a node that is often shared memory
-(release and gather), which has no other algorithms.
+The default of a table is the library's own choice: within a node often shared memory (release and
+gather), which has no other algorithms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from runner.mpi.mpich_tree import algorithm_names, builtin_layers, builtin_tree
 
 _LEFT_OUT = frozenset({"auto", "smp", "ccl", "pairwise_sendrecv_replace"})
 """The library's choice, one that calls the others again, libraries for graphics processors, and one
-for calls in place only."""
+only for in-place calls."""
 _FANOUTS = (4, 8)
 _SEGMENTS = (65536,)
 """Values that are tried beside the library's own."""
@@ -41,8 +41,8 @@ class MpichDialect(RuleDialect):
     sums = SUMS
 
     def parameter(self, operation: str) -> str:
-        """As the others.  No rule of a tree is wrong for operations that do not commute: the tree
-        gives an algorithm the calls for which it works (:mod:`autotune.dialects.mpich_trees`).
+        """Like the others. No rule of a tree is wrong for operations that do not commute: the tree
+        passes to an algorithm only calls for which it works (:mod:`autotune.dialects.mpich_trees`).
         """
         return _main(operation)
 
@@ -92,7 +92,7 @@ class MpichDialect(RuleDialect):
     def loading(
         self, rules: Sequence[Rule], library: Library, place: Path, stem: str
     ) -> tuple[Parameter, ...]:
-        """The tree of algorithms, and that of layers where the rules need it."""
+        """The tree of algorithms, and the tree of layers if the rules need it."""
         algorithms, layers = builtin_tree(library), builtin_layers(library)
         if algorithms is None or layers is None:
             raise UsageError(

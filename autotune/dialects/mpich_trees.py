@@ -5,8 +5,8 @@ program that calls it, and so does a missing branch (as seen with 5.0.2).  So th
 is the base, and rules replace branches of it.
 
 Within a node, shared memory serves bcast, reduce and allreduce of a single-threaded program, and
-the algorithms of the general layer do nothing.  So rules for these collectives need the tree of
-layers too: it hands their sizes to the general layer.
+the general layer's algorithms are not used. So rules for these collectives also need the tree of
+layers, which passes their sizes to the general layer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUMS = frozenset(
     ("allgather", "allgatherv", "gather", "scatter", "alltoall", "reduce_scatter",
      "reduce_scatter_block")
 )  # fmt: skip
-"""Collectives whose rules count the bytes of all ranks.  For some MPICH has no other size."""
+"""Collectives whose rules count the bytes of all ranks. For some, MPICH has no other size."""
 GENERAL_LAYER = {
     "bcast": "MPIDI_Bcast_intra_composition_gamma",
     "reduce": "MPIDI_Reduce_intra_composition_gamma",
@@ -91,8 +91,8 @@ def layer_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 
 def changed_layers(tree: Tree, rules: Sequence[Rule]) -> Tree:
-    """The tree of layers, in which the sizes of rules that name an algorithm go to the general
-    layer.  A rule may name a composition (MPIDI_...) instead.
+    """The tree of layers, with the sizes of rules for an algorithm sent to the general layer. A
+    rule may name a composition (MPIDI_...) instead.
 
     It is changed only for ranks that are all on one node.  Raises UsageError as
     :func:`changed_tree`.
@@ -130,7 +130,7 @@ def _own(tree: Tree, name: str) -> Tree:
 
 
 def _by_size(leaves: Mapping[Rule, Tree], before: Tree) -> Tree:
-    """The rules as branches.  A rule holds from its size on, a branch of the tree up to its size;
+    """The rules as branches. A rule applies from its size on, a branch of the tree up to its size;
     below the first rule the library's own choice stays."""
     sets: dict[int, Tree] = {}
     for size in sorted({rule.comm_size for rule in leaves}):
@@ -161,9 +161,9 @@ def _leaf(rule: Rule, before: Tree, params: Mapping[str, ParamInfo]) -> Tree:
     """The algorithm where it works, elsewhere the library's own choice.
 
     Some algorithms abort or compute wrong results, for example with three ranks or with an
-    operation that does not commute.  The conditions of an algorithm are read from the library's own
-    tree: those that are above it everywhere.  Of an algorithm that the tree does not use they are
-    not known: a reduction is then given to it only in the plainest case.
+    operation that does not commute. An algorithm's conditions are those above all its uses in the
+    library's own tree. They are unknown for an unused algorithm: it then gets a reduction only in
+    the plainest case.
     """
     if rule.algorithm == LIBRARY_DECIDES:
         return before
@@ -173,9 +173,8 @@ def _leaf(rule: Rule, before: Tree, params: Mapping[str, ParamInfo]) -> Tree:
     if before and not places and rule.algorithm.startswith(_OF_REDUCTIONS):
         common = ["is_commutative=yes", "is_op_built_in=yes", "count=any"]
     if rule.algorithm.endswith("_smp") and _PARENT not in common:
-        # It calls the same collective among the ranks of a node.  Without the condition it would
-        # call itself without end.  The library's tree for allreduce lacks the condition (never used
-        # there).
+        # It calls the same collective among the ranks of a node, without the condition endlessly.
+        # The library's tree for allreduce lacks the condition (never used there).
         common.insert(0, _PARENT)
     for condition in reversed(common):
         name, _, value = condition.partition("=")

@@ -1,8 +1,8 @@
-"""Rules of one family in the words of another, where both have an algorithm of the same meaning.
+"""Rules of one family translated to another, if both have an equivalent algorithm.
 
-A translation is a start for a measurement, never a result: the same algorithm may be slow in
-another library.  Intel MPI's presets have numbers only and may change with its version, so no rules
-are written for it, or from it.
+A translation starts a measurement and is never a result: the same algorithm may be slow in another
+library. Intel MPI's presets are only numbers and may change with its version, so no rules are
+translated for it, or from it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from autotune.space.meanings import algorithm_of
 
 _FAMILIES = ("openmpi", "mpich")
 Names = Mapping[str, Mapping[str, str]]
-"""collective -> algorithms as rules name them, and their names for people."""
+"""collective -> the rules' names of algorithms, and their names for readers."""
 
 
 def translate(
@@ -50,7 +50,7 @@ def translate(
 def _counterpart(
     rule: Rule, word: str, families: tuple[str, str], theirs: Mapping[str, str]
 ) -> str | None:
-    """The algorithm of the second family; None if it has none that is known."""
+    """The algorithm of the second family; None without a known one."""
     meaning = algorithm_of(rule.collective)
     if meaning is None or not {*families} <= {*_FAMILIES}:
         return None

@@ -54,8 +54,8 @@ class ClassList(Document):
 def find_classes(examples: Sequence[Example], count: int | None = None) -> Classes:
     """Cluster the cells by average linkage on scaled features (Euclidean distance, as in k-NN).
 
-    ``count`` is the number of classes.  Without it the number with the best silhouette is taken, at
-    most 6, and one class if none is clearly separated.  The largest class comes first.  Raises
+    ``count`` is the number of classes. Without it, the number with the best silhouette is used, at
+    most 6, or one class if none is clearly separated. The largest class comes first. Raises
     UsageError for a count below 1 or above the number of cells.
     """
     # These imports are slow, and only this function needs them.

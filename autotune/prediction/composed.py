@@ -1,5 +1,5 @@
-"""The composed model: composition on a calibrated machine with the effects of programs, and what
-is named from them.
+"""The composed model: composition on a calibrated machine with the effects of programs, and the
+settings named by it.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from autotune.space import DEFAULT, Setting
 from runner.trace import Features
 
 HARM = 0.05
-"""Largest chance of being slower with which a setting is named."""
+"""A setting is named only up to this chance of being slower."""
 APART_H = 1.0
-"""Hours between calibrations from which on settings are named.  A copy through shared memory can be
-four times faster than the default for some minutes and three times slower in others."""
+"""Settings are named if calibrations span at least this many hours. A copy through shared memory
+can be four times faster than the default for some minutes and three times slower in others."""
 LEAST = 0.02
-"""Smallest expected gain with which a setting is named, or checked without being named."""
+"""Smallest expected gain for naming a setting, or for checking it without naming it."""
 ENOUGH = 2
-"""Smallest number of runs behind a response that may be named.  One that was measured at one time
-only counts as one run, whatever their number: it does not see a machine that changes its state."""
+"""Smallest number of runs behind a response that may be named. Any number of runs at only one time
+counts as one: they do not see a machine that changes its state."""
 
 
 @dataclass(frozen=True)
 class Judgement:
     """A setting for one program: log(T / T_default) expected, its standard deviation, and the
-    chance of being slower than the default, 0 to 1.  ``runs``: how often the calibration measured
-    what makes the difference.  ``above``: the standard deviation towards stronger effects than
+    chance of being slower than the default, 0 to 1. ``runs``: how often the calibration measured
+    the responses that matter. ``above``: the standard deviation towards stronger effects than
     expected, which may be larger."""
 
     setting: Setting
@@ -66,7 +66,7 @@ DEFAULT_JUDGEMENT = Judgement(DEFAULT, 0.0, 0.0, 0.0, 0)
 
 @dataclass(frozen=True)
 class ComposedModel:
-    """Composition with the effects of programs; without any, what counts before is used."""
+    """Composition with the effects of programs; without any, their prior is used."""
 
     effects: ProgramEffects = field(default_factory=ProgramEffects)
 
@@ -77,7 +77,7 @@ class ComposedModel:
     def judge(
         self, composition: Composition, features: Features, settings: Iterable[Setting]
     ) -> list[Judgement]:
-        """The settings that measurements cover, each with its chance of harm."""
+        """The settings covered by measurements, each with its chance of harm."""
         from scipy import stats
 
         effects = self.effects.of(features)
@@ -98,7 +98,7 @@ class ComposedModel:
         return judgements
 
     def choose(self, judgements: Sequence[Judgement]) -> Judgement:
-        """The setting with the largest gain that is certain enough; the default if none is."""
+        """The sufficiently certain setting with the largest gain; the default if there is none."""
         good = [
             one
             for one in judgements
@@ -114,8 +114,8 @@ class ComposedModel:
         calibration: Calibration,
         allows: Callable[[Setting], bool],
     ) -> list[Setting]:
-        """Settings that may be named: composed of what was measured, or with a residual only, as
-        far as ``allows`` is true for them."""
+        """Settings that may be named: composed of measured ones or with only a residual, if
+        ``allows`` is true for them."""
         parts = [part for part in RESIDUAL_PARTS if allows(part)]
         settings = proposals(composition, [*calibration.settings, IN_TURN], allows)
         return list(dict.fromkeys([*settings, *parts]))
@@ -147,7 +147,7 @@ class ComposedModel:
     ) -> ComposedAnswer | None:
         """The setting for a program; None if the calibration has no table for its nodes.
 
-        ``hours``: how far apart the times of the calibration are; within one time nothing is named.
+        ``hours``: the time span of the calibration; with a single time nothing is named.
         """
         composition = self.composition(features, calibration)
         if composition is None:
@@ -176,13 +176,13 @@ class ComposedModel:
 
 @dataclass(frozen=True)
 class ComposedAnswer:
-    """The answer for one program.  ``best`` has the largest expected gain, ``named`` is certain
-    enough as well; both may be the default.
+    """The answer for one program. ``best`` has the largest expected gain, ``named`` is also certain
+    enough; both may be the default.
 
-    ``most``: the largest gain that any measured setting could give, as a fraction.  ``responds``:
+    ``most``: the largest gain that any measured setting could give, as a fraction. ``responds``:
     the share of the run time that responds to settings at all, ``parts`` its work with the share of
-    each, largest first.  ``moved``: the messages between nodes under another mapping, if the trace
-    says it and it changes them.
+    each, largest first. ``moved``: the messages between nodes under another mapping, if the trace
+    shows a change.
     """
 
     named: Judgement

@@ -1,15 +1,14 @@
 """Composition: the time of a program under a setting, from its work and a machine's responses.
 
-T' = T + the sum over its work of (time that responds x (response - 1)).  Computing stays as it is.
-What its calls cost on the calibrated machine responds, and no more than the trace saw in them.  Of
-what the trace saw beyond that, the time by which other ranks were quicker is waiting for computing
-and stays, too.  The rest may be waiting for others' messages, as in a wavefront, or for a processor
-that several ranks share; and where only some ranks send, as where a pipeline crosses from one node
-to the next, all others may wait for them.  A part of that responds, which is learned from programs
-(``waiting``).
+T' = T + the sum over its work of (time that responds x (response - 1)). Computing does not respond.
+The cost of its calls on the calibrated machine responds, up to the traced time in them. Beyond
+that, the time by which other ranks were quicker is waiting for computing, which does not respond
+either. The rest may be waiting for others' messages, as in a wavefront, or for a shared processor.
+If only some ranks send, as in a pipeline across nodes, all others may wait for them. The part of it
+that responds is learned from programs (``waiting``).
 
-A mapping that deals the ranks out to the nodes in turn lets other messages go between nodes: those
-that stay within one cost what messages there cost, and the others what the calibration says.
+A round-robin mapping of ranks sends other messages between nodes: those within a node get the cost
+of messages there, the others the calibrated cost.
 """
 
 from __future__ import annotations
@@ -28,24 +27,23 @@ from autotune.space import DEFAULT, Setting
 from runner.trace import Features
 
 UNKNOWN = 0.25
-"""Standard deviation of the log ratio of an operation under a parameter that was not measured at
-it."""
+"""Standard deviation of the log ratio of an operation under a parameter not measured on it."""
 _NEAR_UNKNOWN = 1.0
 """Standard deviation of the log time of messages within a node, which is a rough one."""
 _OF_DEFAULT = 8
-"""Runs behind what a mapping changes: the default's times, which every launch of a calibration
+"""Runs behind the effect of a mapping: the default's times, which every launch of a calibration
 has."""
 MATTERS = 0.005
-"""Smallest share of the run time that a response must save or cost to make a difference."""
+"""Smallest share of the run time that a response must save or cost to matter."""
 
 
 @dataclass(frozen=True)
 class ComposedEffect:
     """log(T' / T) of one setting, and its standard deviation from the noise of the calibration.
 
-    ``touched`` is the share of the run time that responds; ``uncovered`` that on which the setting
-    may act without any measurement.  ``runs``: the fewest runs behind a response that makes a
-    difference, 0 if none does.
+    ``touched`` is the share of the run time that responds; ``uncovered`` the share on which the
+    setting may act without any measurement. ``runs``: the fewest runs behind a response that
+    matters, 0 if none does.
     """
 
     log: float
@@ -70,9 +68,9 @@ class Composition:
     """A program on a calibrated machine.
 
     ``shares``: the share of the run time of each work that responds to settings, 0 to 1.
-    ``communicates``: that of all MPI calls.  ``blind``: whether the table says nothing of it, as of
-    messages within a node in a program across nodes.  ``moved``: what a mapping by node changes;
-    None where it changes nothing that is known.
+    ``communicates``: the share of all MPI calls. ``blind``: works that the table does not cover,
+    such as messages within a node in a program across nodes. ``moved``: the change by a mapping by
+    node; None if no change is known.
     """
 
     table: ResponseTable
@@ -130,11 +128,11 @@ class Composition:
                 changes = share * (other.leave if blind else 1 - other.stay)
                 ratio = self._across(work, blind)
                 parts.append(_Part(changes, ratio, _NEAR_UNKNOWN, _OF_DEFAULT))
-                # What the setting's other parameters do to these messages there was not measured.
+                # The effect of the setting's other parameters on these messages was not measured.
                 gap += 0.0 if whole and response is None else changes * ratio
                 share -= changes
             elif other is not None:
-                unknown += share**2  # Its messages go between other ranks: which ones is not known.
+                unknown += share**2  # Its messages go between unknown other ranks.
             if blind:
                 acts = not whole or response is not None
                 gap += share if acts else 0.0
@@ -153,14 +151,14 @@ class Composition:
 
     def _across(self, work: Work, blind: bool) -> float:
         """Ratio of the time of messages between nodes that would be within one, or (``blind``) the
-        other way round."""
+        inverse."""
         inside = near(work.operation, work.size)
         far = max(self.table.us(work.operation, work.size) or inside, inside)
         return far / inside if blind else inside / far
 
     def most(self) -> float:
         """The largest gain that any measured setting could give, each work with its best response
-        and, where that helps, with another mapping: a fraction of the run time's speed."""
+        and, if helpful, with another mapping: a fraction of the run time's speed."""
         saving = 0.0
         for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
             if blind:
@@ -183,9 +181,9 @@ def response_of(
 ) -> tuple[Response | None, bool]:
     """The response of an operation to a setting, and whether measurements cover all of it.
 
-    The largest measured parts of the setting count, those that were measured at several times
-    first, and those of its other parameters that were measured by themselves: their logarithms,
-    drawn towards 0 by their noise, add.  None if nothing of it was measured here.
+    Used are the largest measured parts of the setting, first those measured at several times, and
+    then its other parameters that were measured alone. Their logarithms, shrunk towards 0 by their
+    noise, are added. None if no part was measured here.
     """
     by_setting = _all(table, operation, size)
     parts = sorted(
@@ -202,7 +200,7 @@ def response_of(
     open_ = [name for name in rest if name in _acting(table, operation)]
     if not responses:
         return None, not open_
-    # Levels that act in the same way do not gain twice: nothing is faster than what was measured.
+    # Levels with the same mechanism do not gain twice: nothing is faster than the measured best.
     most = min(one.shrunk for one in by_setting.values())
     log = max(sum(one.shrunk for one in responses), min(most, 0.0))
     sd = math.sqrt(sum(one.sd**2 for one in responses))
@@ -219,7 +217,7 @@ def _all(table: ResponseTable, operation: str, size: float) -> dict[Setting, Res
 
 @lru_cache(maxsize=256)
 def _acting(table: ResponseTable, operation: str) -> frozenset[str]:
-    """Parameters that were measured at an operation."""
+    """Parameters that were measured for an operation."""
     return frozenset(
         name
         for setting, points in table.responses.items()
@@ -234,8 +232,8 @@ def proposals(
     allows: Callable[[Setting], bool] = lambda setting: True,
     most: int = 40,
 ) -> list[Setting]:
-    """Settings that may be fast for the program, composed of measured ones of different parameters,
-    greedily; the best single ones come first.  Only those for which ``allows`` is true."""
+    """Settings that may be fast for the program, composed greedily of measured ones with different
+    parameters; the best single ones come first. Only those for which ``allows`` is true."""
     single = sorted((composition.log(s).log, s.key, s) for s in settings if s != DEFAULT)
     useful = [s for log, _, s in single if log < 0 and allows(s)][:most]
     proposal_set: dict[Setting, None] = dict.fromkeys(useful)

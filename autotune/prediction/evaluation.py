@@ -1,7 +1,7 @@
-"""Evaluation of prediction on programs left out, beside methods that need no prediction.
+"""Evaluation of prediction on held-out programs, compared with methods without prediction.
 
-The parts of the file: leaving out groups and judging each method; share and performance ratio of a
-setting on a recorded program (docs/explanation/design.md); the class-wide setting, chosen on all
+It leaves out groups and judges each method; computes share and performance ratio of a setting on a
+recorded program (docs/explanation/design.md); and includes the class-wide setting, chosen on all
 other programs, as one of the methods.
 """
 
@@ -39,11 +39,11 @@ GROUPS: dict[str, Group] = {
     "program+machine": lambda e: (e.app, e.machine),
     REPORT: lambda e: e.split,
 }
-"""How examples are grouped; one group is left out at a time.  With clusters, rank counts and
-machines the same program may be in training and in the group left out: this tests whether a model
-carries over to another cluster, rank count or machine.  With program+machine nothing is learned
-from the program or from the machine.  With report the cells that are only for reporting are scored,
-and everything is learned from the others."""
+"""How examples are grouped; one group is left out at a time. With clusters, rank counts and
+machines the same program may be in training and in the held-out group: this tests if a model
+carries over to another cluster, rank count or machine. With program+machine nothing is learned from
+the program or from the machine. With report the cells reserved for reporting are scored, and
+everything is learned from the others."""
 METHODS = (*KINDS, COMPOSITION)
 
 ClassWide = Callable[[Sequence[Example]], Setting]
@@ -120,10 +120,10 @@ def evaluate(
 ) -> Evaluation:
     """Leave one group out at a time and score the setting that each method names for its cells.
 
-    Everything that is chosen (options, caution, the best single setting) is chosen without the
-    group.  The kind COMPOSED judges the cells whose dataset has a calibration; the default counts
-    for others.  ``classwide`` chooses one setting for the programs it is given.  Raises KeyError if
-    ``left_out`` is no key of GROUPS, ValueError for an unknown kind of model.
+    Every choice (options, caution, the best single setting) is made without the group. The kind
+    COMPOSED judges the cells whose dataset has a calibration; the default counts for others.
+    ``classwide`` chooses one setting for the given programs. Raises KeyError if ``left_out`` is not
+    a key of GROUPS, ValueError for an unknown kind of model.
     """
     group = GROUPS[left_out]
     scores: dict[str, list[PredictionScore]] = {}
@@ -185,8 +185,8 @@ def kept_for(examples: Sequence[Example], left_out: str, out: object) -> list[Ex
 
 
 def score_compositions(model: ComposedModel, outside: Sequence[Example]) -> list[PredictionScore]:
-    """The scores of what the model names among the settings that each cell has recorded.  Intervals
-    are those of the setting with the best score, named or not."""
+    """The scores of the model's answers among each cell's recorded settings. Intervals are those of
+    the setting with the best score, named or not."""
     scores = []
     for e in outside:
         composition = (
@@ -210,7 +210,7 @@ def score_compositions(model: ComposedModel, outside: Sequence[Example]) -> list
 def best_single(inside: Sequence[Example], example: Example) -> int:
     """Index of the setting that was best on average over the other programs.
 
-    Only settings that at least half of them ran count: a mean over fewer programs is mostly luck.
+    Only settings run by at least half of them count: a mean over fewer programs is mostly luck.
     """
     average = means(inside)
     runs = Counter(key for e in inside for key in {s.key for s in e.settings})
@@ -222,13 +222,13 @@ def best_single(inside: Sequence[Example], example: Example) -> int:
 
 
 def _place(example: Example, setting: Setting) -> int:
-    """Index of the setting; a setting that was not recorded for this cell counts as the default."""
+    """Index of the setting; a setting not recorded for this cell counts as the default."""
     return example.settings.index(setting) if setting in example.settings else 0
 
 
 @dataclass(frozen=True)
 class Statement:
-    """What a model says of the setting with this index: its chance of being slower, and the 95 %
+    """A model's statement on the setting with this index: its chance of being slower, and the 95 %
     interval of its gain."""
 
     harm: float
@@ -282,7 +282,7 @@ def score_prediction(
 
 
 def judge_random(example: Example) -> PredictionScore:
-    """The mean score of a random setting; it counts as slower where most settings are."""
+    """The mean score of a random setting; it counts as slower if most settings are."""
     speeds: Floats = 1 / example.ratios[1:]
     slower = [score_prediction(example, i).slower for i in range(1, len(example.settings))]
     mean = float(speeds.mean())
@@ -300,8 +300,8 @@ def judge_random(example: Example) -> PredictionScore:
 
 @dataclass(frozen=True)
 class EvaluationRow:
-    """The scores of one method over all cells.  Its figures are means of the performance ratio and,
-    over cells with a possible gain, of the share."""
+    """The scores of one method over all cells. Its figures are means of the performance ratio, and
+    of the share over cells with a possible gain."""
 
     method: str
     verdicts: tuple[PredictionScore, ...]
@@ -329,13 +329,13 @@ class EvaluationRow:
 
     @property
     def harm(self) -> float:
-        """The number of cells that are slower, as the stated chances expect it."""
+        """The number of slower cells expected from the stated chances."""
         return sum(v.harm for v in self.verdicts)
 
     @property
     def interval_hits(self) -> tuple[int, int]:
-        """Of how many programs the stated interval holds the measured gain, and of how many one was
-        stated: each program's first cell with an interval counts."""
+        """The number of programs whose stated interval holds the measured gain, and the number with
+        one: each program's first cell with an interval counts."""
         first: dict[str, bool] = {}
         for v in self.verdicts:
             if v.covered is not None:
@@ -373,7 +373,7 @@ def class_wide(places: Sequence[str | Path]) -> ClassWide | None:
     given programs.
 
     None if there is more than one dataset, or if no setting was run on every cell: then there is no
-    common list of settings.  Raises UsageError for a dataset that cannot be read.
+    common list of settings. Raises UsageError for an unreadable dataset.
     """
     if len(places) != 1:
         return None

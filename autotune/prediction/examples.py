@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 EXTREME = math.log(1.5)
-"""Limit of log ratios: everything slower, failures included, counts as this, and everything faster
-as its negative.  So one program that becomes five times faster does not decide for all others."""
+"""Limit of log ratios: everything slower, including failures, counts as this, and everything faster
+as its negative. So one program that becomes five times faster does not decide for all others."""
 LEAST_NOISE = 0.01
 """Smallest scatter of a default (as a log ratio), because a few runs can agree by chance."""
 
@@ -71,14 +71,14 @@ class Example:
     def ratios(self) -> Floats:
         """Median T / T_default of each setting, shape (settings,); 1 for the default.
 
-        On a null cell none is below 1: what looks faster there is only the luckiest of many runs.
+        On a null cell none is below 1: a faster figure there is only the luckiest of many runs.
         """
         medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
         medians[0] = 1.0
         return np.maximum(medians, 1.0) if self.null else medians
 
     def measured_ratio(self, index: int) -> float:
-        """Median T / T_default of a setting as it was measured, on a null cell too; infinite if it
+        """Measured median T / T_default of a setting, also on a null cell; infinite if it
         failed."""
         runs = self.runs[index]
         return statistics.median(runs) if runs else math.inf
@@ -190,9 +190,9 @@ _OF_THE_PROGRAM = ("arg", "resource")
 def training_set(places: Sequence[str | Path], split: str | None = None) -> TrainingSet:
     """The training set of the cells with features, from datasets (names or folders).
 
-    ``split`` selects the cells of one split ("design" or "report").  Cells without a features file,
-    and cells whose space belongs to their program, are left out and named in the notes.  Raises
-    UsageError if fewer than three programs are left, or a file is wrong.
+    ``split`` selects the cells of one split ("design" or "report"). Cells without a features file,
+    and cells whose space belongs to their program, are left out and listed in the notes. Raises
+    UsageError if fewer than three programs are left, or for an invalid file.
     """
     examples: list[Example] = []
     notes: list[Note] = []
@@ -235,8 +235,8 @@ def _example(
     runs = dataset.runs(cell)
     same = dataset.representatives(cell)
     by_setting = {int(str(i)): tuple(g["ratio"]) for i, g in runs.groupby("setting")}
-    # Settings that have the same effect in this cell were run once, under the number of the first.
-    # In other cells their effects may differ, so each keeps its name.
+    # Settings with the same effect in this cell were run once, under the number of the first. Their
+    # effects may differ in other cells, so each keeps its name.
     indices = [i for i, first in enumerate(same) if first in by_setting]
     if 0 not in indices or len(indices) < 2:
         words = f"{where} is left out: it needs runs of the default and of another setting"
@@ -305,7 +305,7 @@ def _best(
         )
         opub = opub_of(table)
         ratio, null = 1 / (1 + opub.gain), opub.null
-    # A ratio that is not better than the default cannot be the scale of a share.
+    # A ratio that does not beat the default cannot be the scale of a share.
     if null or not ratio < 1 or not math.isfinite(ratio):
         return 1.0, True
     return ratio, False

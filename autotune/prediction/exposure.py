@@ -1,4 +1,4 @@
-"""Exposure: how much of a program's time a parameter can touch, from its trace, and a model of it.
+"""Exposure: the share of a program's time that a parameter can affect, and a model based on it.
 
 The algorithm of a broadcast has no effect on a program that never broadcasts, and an eager limit
 only affects messages between its old and its new value.  The trace shows this without any learning.
@@ -42,7 +42,7 @@ _SPREAD = ("alltoall", "scatter")
 _LIMIT = re.compile(r"(?<!_rndv)_(eager_limit|eager_threshold|max_send_size)$", re.IGNORECASE)
 """Names of limits on the bytes of one message or of one piece of it."""
 _LATENCY = 16384.0
-"""Latency as bytes: the fixed cost of a message equals the cost of sending so many bytes."""
+"""Latency in bytes: the fixed cost of a message equals the cost of sending this many bytes."""
 LEAST_SHARE = 0.005
 """A parameter that acts on a smaller share of the run time is not proposed."""
 LARGE = 13
@@ -61,7 +61,7 @@ class Exposure:
         return self.values[NODES]
 
     def to(self, parameter: str) -> tuple[float, float]:
-        """Shares of the run time that the parameter can act on: in messages between two ranks, and
+        """Shares of the run time that the parameter can affect: in messages between two ranks, and
         in collectives; each 0 to 1."""
         channel = self._channel_share(parameter) * self.values["comm_fraction"]
         p2p, coll = self._parts(parameter)
@@ -138,16 +138,16 @@ class Exposure:
 
 
 def acting(setting: Setting, values: Mapping[str, float]) -> Setting:
-    """The setting without its :func:`unused_parameters`, which can touch nothing in the program."""
+    """The setting without its :func:`unused_parameters`, which cannot affect the program."""
     return setting.without(*unused_parameters(setting, [values]))
 
 
 def unused_parameters(
     parameters: Iterable[str], launches: Sequence[Mapping[str, float]]
 ) -> tuple[str, ...]:
-    """Parameters that act on less than :data:`LEAST_SHARE` of the run time in each of the traced
-    launches, for example the algorithm of a barrier where there was no barrier.  ``launches``:
-    values by feature of each launch, at least one."""
+    """Parameters that affect less than :data:`LEAST_SHARE` of the run time in each traced launch,
+    for example the algorithm of a barrier in a program without one. ``launches``: values by feature
+    of each launch, at least one."""
     exposures = [Exposure(values) for values in launches]
     return tuple(
         p for p in parameters if all(sum(exposure.to(p)) < LEAST_SHARE for exposure in exposures)
@@ -163,7 +163,7 @@ PARTS = tuple(
 ranks (``p2p``), on collectives (``coll``) and on collectives with long messages (``large``); of a
 limit that is raised (``up``) or lowered (``down``)."""
 _ROWS = 100.0
-"""Weight of all settings of one program together, however many it ran."""
+"""Weight of all settings of one program together, regardless of their number."""
 _CROSSING_WEIGHT = 2.0
 """Factor for messages between two limits: sending messages at once is the purpose of a limit, so
 more effect is expected there."""
@@ -303,7 +303,7 @@ class ExposureModel(Scorer):
 def _amounts(
     exposure: Exposure, name: str, value: Value, defaults: Mapping[str, float]
 ) -> Iterator[tuple[Column, float]]:
-    """How much of the program's time each effect of a level can touch; zeros are left out."""
+    """The share of the program's time that each effect of a level can touch; zeros are left out."""
     where = "between" if exposure.nodes > 1 else "within"
     p2p, coll = exposure.to(name)
     old, crossing, way = defaults.get(name), 0.0, "up"
@@ -321,7 +321,7 @@ def _amounts(
 
 
 def _level(name: str, value: Any, none: bool) -> Value | None:
-    """A level as in a setting; None, if ``none``, for null.  Raises ValueError for anything
+    """A level as in a setting; with ``none``, None for null. Raises ValueError for anything
     else."""
     if none != (value is None):
         raise ValueError(f"effects of {name}: {value!r} is not a level")

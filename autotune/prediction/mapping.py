@@ -1,4 +1,4 @@
-"""How many messages a program would send between nodes under another mapping of its ranks."""
+"""The number of messages between nodes under another mapping of a program's ranks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from autotune.space import Setting
 from runner.trace import Features
 
 IN_TURN = Setting({"map_by": "node"})
-"""The part of a setting that deals the ranks out to the nodes in turn."""
+"""The part of a setting that distributes the ranks round-robin over the nodes."""
 
 
 @dataclass(frozen=True)
 class MappingChange:
-    """Shares of the messages that go between nodes, 0 to 1: in the traced run, and with the ranks
-    dealt out to the nodes in turn."""
+    """Shares of the messages between nodes, 0 to 1: in the traced run, and with the ranks
+    distributed round-robin over the nodes."""
 
     before: float
     after: float
@@ -32,7 +32,7 @@ class MappingChange:
 
 
 def mapping_change(features: Features) -> MappingChange | None:
-    """None if the mapping would not change it, or if the trace does not say it."""
+    """None if the mapping would not change it, or if the trace does not show it."""
     partners = features.partners
     if partners is None or features.nodes == 1:
         return None

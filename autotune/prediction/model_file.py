@@ -30,7 +30,7 @@ _TRAIN_HINT = "Train a new one: autotune train --from DATASET"
 
 @dataclass(frozen=True)
 class About:
-    """The origin of a model.  ``scores``: of each kind tried its cost (:class:`TrainingResult`)."""
+    """The origin of a model. ``scores``: the cost of each tried kind (:class:`TrainingResult`)."""
 
     kind: str
     options: Mapping[str, Any]
@@ -95,9 +95,9 @@ def default_place() -> Path:
 
 
 def find_model(place: str | None = None) -> ModelFile:
-    """The model of a file; without one the user's own model, else the shipped one.
+    """The model in a file; without one the user's own model, else the shipped one.
 
-    Raises UsageError if there is none, or if it cannot be used.
+    Raises UsageError if it is missing or unusable.
     """
     if place is not None:
         return load_model(Path(place))
@@ -113,7 +113,7 @@ def find_model(place: str | None = None) -> ModelFile:
 
 
 def load_model(path: Path) -> ModelFile:
-    """Read and check a model file; raises UsageError with the file and the key that is wrong."""
+    """Read and check a model file; raises UsageError with the file and the invalid key."""
     try:
         content = files.read_user_file(path, _LARGEST)
     except (OSError, UnicodeDecodeError) as problem:

@@ -1,4 +1,4 @@
-"""k nearest neighbours: what was fast for similar programs is fast here (Pellegrini 1.9.5)."""
+"""k nearest neighbours: a setting fast for similar programs is fast here (Pellegrini 1.9.5)."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class Neighbours(Scorer):
 
 class ThesisNeighbours(Scorer):
     """k-NN as in the thesis: each parameter is the mean of the values that were best for the three
-    nearest programs (the majority for words), over 19 features.  It never names the default out of
-    uncertainty."""
+    nearest programs (the majority for words), over 19 features. Uncertainty never makes it name the
+    default."""
 
     kind: ClassVar[str] = "knn-thesis"
     summary: ClassVar[str] = "k-NN as in the thesis: mean of the 3 neighbours' best values"

@@ -143,8 +143,8 @@ class Network(Scorer):
 
 
 class ThesisNetwork(Scorer):
-    """The network of the thesis, 19-16-10-p: the outputs are the values of p parameters.  It never
-    names the default out of uncertainty."""
+    """The network of the thesis, 19-16-10-p: the outputs are the values of p parameters.
+    Uncertainty never makes it name the default."""
 
     kind: ClassVar[str] = "mlp-thesis"
     summary: ClassVar[str] = "19-16-10-p as in the thesis: the outputs are the values"

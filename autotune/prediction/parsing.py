@@ -1,6 +1,6 @@
 """Checked access to the parts of a model file.
 
-Raises ValueError with the key that is wrong; the caller adds the file name.
+Raises ValueError with the invalid key; the caller adds the file name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The predictor: a model with the results of its checks on programs left out.
+"""The predictor: a model with the results of its checks on held-out programs.
 
-The first part lists the models by name.  The second part is the predictor: the checks say how
-certain a prediction is, and when the default is named instead.
+The checks say how certain a prediction is, and when the default is named instead.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ KINDS: dict[str, type[Scorer]] = {
 CHOICES = (Neighbours.kind, Network.kind, ExposureModel.kind)
 """Models that cross-validation chooses from if the user names none."""
 THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
-"""The model that ``--preset thesis`` uses in place of a model."""
+"""The model that ``--preset thesis`` uses instead of a model."""
 
 
 def careful(kind: str) -> bool:
-    """Whether a model names the default when it is uncertain; the models of the thesis never do."""
+    """True if a model names the default when it is uncertain; the models of the thesis never do."""
     return kind not in THESIS.values()
 
 
@@ -48,14 +47,14 @@ def find_kind(kind: str) -> type[Scorer]:
 SURE = math.log(1.02)
 """The smallest predicted log gain with which a setting is named, whatever the checks allow."""
 WRONG = 4.0
-"""Weight of a program that is made slower, relative to a missed gain of the same size."""
+"""Weight of a program that is slowed, relative to a missed gain of the same size."""
 _BEYOND = 20.0
 """Limit of log ratios; no program has larger ones."""
 FALSE = SURE
-"""What naming a setting costs where the default is right, as a log ratio: the user checks it, or
+"""The cost of naming a setting if the default is right, as a log ratio: the user checks it, or
 changes the cluster's defaults, for nothing."""
 REACH = 0.95
-"""Quantile of the programs' distances to their nearest other one; a program farther than that is
+"""Quantile of the programs' distances to their nearest neighbour; a program farther away is
 outside."""
 
 
@@ -65,8 +64,8 @@ class Checks:
     (rows,).
 
     ``predicted`` and ``actual`` are log(T / T_default) of the setting with the best score.
-    ``distance`` is the distance to the nearest of the other programs.  ``slower`` is 1 where that
-    setting made the program slower, else 0; ``null`` is 1 where the default is right.  ``program``
+    ``distance`` is the distance to the nearest of the other programs. ``slower`` is 1 if that
+    setting made the program slower, else 0; ``null`` is 1 if the default is right. ``program``
     numbers the groups that were left out together.
     """
 
@@ -78,7 +77,8 @@ class Checks:
     program: Floats
 
     def threshold(self) -> float:
-        """The predicted log gain from which naming a setting paid in the checks; else infinite."""
+        """The predicted log gain above which naming a setting paid off in the checks; else
+        infinite."""
         gains = -self.predicted
         best, best_cost = math.inf, 0.0
         for bar in sorted({SURE, *gains[gains >= SURE].tolist()}, reverse=True):
@@ -90,15 +90,15 @@ class Checks:
 
     @property
     def costs(self) -> Floats:
-        """What naming the best setting costs in each row: its log ratio, a multiple of it where it
-        makes the program slower, and :data:`FALSE` where the default is right."""
+        """The cost of naming the best setting in each row: its log ratio, a multiple of it if it
+        makes the program slower, and :data:`FALSE` if the default is right."""
         weights = np.where(self.slower > 0, WRONG, 1.0)
         costs = weights * np.where(self.null > 0, self.actual + FALSE, self.actual)
         return np.asarray(costs, dtype=np.float64)
 
     def residuals(self, bar: float) -> Floats:
-        """actual - predicted of each program where a setting was named, the mean of its cells: two
-        cells of a program are not two witnesses.  Of all programs if fewer than 4."""
+        """actual - predicted of each program with a named setting, as the mean of its cells: two
+        cells of a program are not independent. All programs are used if there are fewer than 4."""
         is_named = -self.predicted >= bar
         subset = (
             is_named
@@ -119,10 +119,9 @@ class NamedSetting:
     """The answer for one program.
 
     ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
-    default.  ``harm``: the chance, 0 to 1, that ``best`` is slower than the default; None on a
-    machine of which nothing is known.  ``unsure`` says why the default is named although ``best``
-    has a better score.  ``why``: the expected effect of each parameter of ``best``, if the model
-    can say it.
+    default. ``harm``: the chance, 0 to 1, that ``best`` is slower than the default; None on an
+    unknown machine. ``unsure`` says why the default is named although ``best`` has a better score.
+    ``why``: the expected effect of each parameter of ``best``, if the model provides it.
     """
 
     setting: Setting
@@ -137,20 +136,20 @@ class NamedSetting:
     why: Mapping[str, Effect] = field(default_factory=dict)
 
     def meaning(self, local_settings: Mapping[Setting, Setting]) -> NamedSetting:
-        """The same answer with other settings in place of its own, as far as ``local_settings`` has
-        them."""
+        """The same answer with its settings replaced by their counterparts in ``local_settings``,
+        if any."""
         setting, best = (local_settings.get(one, one) for one in (self.setting, self.best))
         return replace(self, setting=setting, best=best)
 
     def withdrawn(self, unsure: str) -> NamedSetting:
-        """The default in place of the setting, for the reason ``unsure``; its chance of being
-        slower is not known."""
+        """The default instead of the setting, for the reason ``unsure``; its chance of being slower
+        is unknown."""
         return replace(
             self, setting=DEFAULT, gain=None, interval=None, harm=None, unsure=unsure, why={}
         )
 
     def with_names(self, names: Mapping[str, str]) -> NamedSetting:
-        """The same answer with other parameter names; names that are not in ``names`` stay."""
+        """The same answer with other parameter names; names not in ``names`` stay."""
 
         def under(setting: Setting) -> Setting:
             return Setting({names.get(name, name): value for name, value in setting.items()})
@@ -215,7 +214,7 @@ class Predictor:
         settings = [DEFAULT, *(c for c in candidates if c != DEFAULT)]
         scores = self.scorer.scores(values, settings)
         scores[0] = 0.0
-        # Only a changed model file has such scores; they must not overflow.
+        # Only a manipulated model file has such scores; they must not overflow.
         scores = np.clip(np.nan_to_num(scores), -_BEYOND, _BEYOND)
         at = int(scores.argmin())
         distance = self.distance(values)
@@ -257,18 +256,18 @@ class Predictor:
         return ""
 
     def _centre(self, log: float) -> float:
-        """The score, corrected by the mean error of the checks where these promised too much.
+        """The score, corrected by the mean error of the checks if they promised too much.
 
         The predicted gain is never raised: the models of the checks had one program fewer and were
-        more timid.
+        more cautious.
         """
         return log + (max(float(self.residuals.mean()), 0.0) if len(self.residuals) else 0.0)
 
     def _harm(self, log: float) -> float:
         """The chance that a program with this score becomes slower (Student's t).
 
-        Only errors towards slower count, twice, as if those towards faster were as large: a model
-        that promises too little does no harm.
+        Only errors towards slower are used, mirrored to the other side: a model that promises too
+        little does no harm.
         """
         from scipy import stats
 

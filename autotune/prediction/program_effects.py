@@ -1,12 +1,11 @@
-"""How programs differ from what is composed for them: random effects, learned from programs.
+"""Deviations of programs from their composition: random effects, learned from programs.
 
-What a machine does is calibrated; what a program does is traced.  What is left is learned, apart
-for each situation (more ranks than cores, several nodes): whether programs answer as their
-composition says (``slope``), how far one differs from another in this (``between``), how much of
-their waiting for messages responds (``waiting``), what happens under settings that should not touch
-a program (``floor``), and what some settings do to the time in MPI that does not respond
-(``residuals``): another way of waiting, another mapping.  The witnesses are programs, not cells:
-two inputs of a program are one.
+The machine is calibrated, the program is traced, and the rest is learned separately for each
+situation (more ranks than cores, several nodes). ``slope``: how strongly programs respond, relative
+to their composition; ``between``: its variation over programs; ``waiting``: the part of waiting for
+messages that responds; ``floor``: effects of settings that should not touch a program;
+``residuals``: effects of some settings (waiting, mapping) on the time in MPI that does not respond.
+The samples are programs, not cells: two inputs of a program are one.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ COMPOSITION = "composed"
 SHIPPED_FILE = f"{COMPOSITION}.json"
 _LARGEST = MIB
 MOST_GAP = 0.01
-"""A setting that may act on a larger share of the run time without any measurement is not
-touched."""
+"""A setting is considered covered if it acts on at most this share of the run time unmeasured."""
 _TELLS = 0.02
-"""Composed gains above this, as log ratios, tell a program's slope; smaller effects its floor."""
+"""Composed gains above this, as log ratios, determine a program's slope; smaller effects its
+floor."""
 _WAITING = (0.0, 0.25, 0.5, 0.75, 1.0)
 _PRIOR_PROGRAMS = 2.0
 _PRIOR_SLOPE, _PRIOR_BETWEEN, _PRIOR_FLOOR = 0.9, 0.4, 0.01
 _PRIOR_RESIDUAL = 0.2
-"""What counts before any program was seen, as heavy as so many programs."""
+"""The prior before any program was seen, with the weight of a number of programs."""
 RESIDUAL_PARTS = (
     Setting({"pml": "ucx"}),
     Setting({"mpi_yield_when_idle": True}),
@@ -59,17 +58,17 @@ RESIDUAL_PARTS = (
 _STRONG = 1.5
 """Largest slope of a program that counts in the mean and the spread of all."""
 _NEARLY = 1.02
-"""A part of the waiting is as good as the best if its error is at most so many times as large."""
+"""A part of the waiting is as good as the best if its error is at most this many times larger."""
 _RESTS = 0.05
-"""Smallest share of the run time that tells a residual."""
+"""Smallest share of the run time that determines a residual."""
 _STEPS = 3
-"""Number of times that slope and residuals are fitted in turn."""
+"""Number of alternating fits of slope and residuals."""
 _EXTREME = 1.0
 """Limit of log ratios: a program that fails or becomes ten times faster must not decide alone."""
 
 
 class Situation(NamedTuple):
-    """What decides how programs wait: more ranks than cores, several nodes."""
+    """Conditions that decide how programs wait: more ranks than cores, several nodes."""
 
     crowded: bool
     across: bool
@@ -82,8 +81,8 @@ class Situation(NamedTuple):
 @dataclass(frozen=True)
 class Residual:
     """The effect of a part of a setting on the time in MPI that does not respond: log(T /
-    T_default) of a program with nothing else.  ``mean`` and ``between`` (a standard deviation) over
-    ``programs``."""
+    T_default) of a program without any other time. ``mean`` and ``between`` (a standard deviation)
+    over ``programs``."""
 
     part: Setting
     mean: float
@@ -93,11 +92,11 @@ class Residual:
 
 @dataclass(frozen=True)
 class SituationEffects:
-    """The effects in one situation; ``programs``: how many programs they come from.
+    """The effects in one situation; ``programs``: number of programs behind them.
 
     ``slope`` multiplies the composed log ratio; ``between`` is the standard deviation of a
-    program's own slope, and ``above`` that of slopes above the mean; ``floor`` is that of a log
-    ratio that is composed as 0; ``waiting`` is a part, 0 to 1.
+    program's own slope, and ``above`` that of slopes above the mean; ``floor`` that of a log ratio
+    composed as 0; ``waiting`` is a part, 0 to 1.
     """
 
     slope: float = _PRIOR_SLOPE
@@ -114,8 +113,8 @@ class SituationEffects:
         return self.programs + _PRIOR_PROGRAMS
 
     def residual(self, setting: Setting) -> tuple[float, float, int]:
-        """Sum of the means and standard deviation of what is known of the setting's parts, and the
-        fewest programs behind them (0: nothing is known)."""
+        """Sum of the means, and standard deviation, of the known effects of the setting's parts,
+        and the fewest programs behind them (0: nothing is known)."""
         own = [r for r in self.residuals if all(setting.get(n) == v for n, v in r.part.items())]
         spread = sum((r.between**2) * (1 + 1 / r.programs) for r in own)
         mean = sum(r.mean for r in own)
@@ -124,13 +123,13 @@ class SituationEffects:
 
 @dataclass(frozen=True)
 class ProgramEffects:
-    """The effects in each situation; where no program was seen, what counts before stands."""
+    """The effects in each situation; the prior for situations without programs."""
 
     situations: Mapping[Situation, SituationEffects] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, features: Features) -> SituationEffects:
-        """Those in the situation of a program."""
+        """The effects in a program's situation."""
         return self.situations.get(Situation.of(features), SituationEffects())
 
     @classmethod
@@ -151,7 +150,7 @@ class ProgramEffects:
 
     @classmethod
     def from_package(cls) -> ProgramEffects:
-        """Those that come with this version."""
+        """The effects shipped with this version."""
         text = (resources.files("autotune.prediction") / SHIPPED_FILE).read_text(encoding="utf-8")
         return effects_from_json(json.loads(text))
 
@@ -163,7 +162,7 @@ def own_place() -> Path:
 
 
 def find_effects() -> ProgramEffects:
-    """The user's own effects, else those shipped; raises UsageError if the file is wrong."""
+    """The user's own effects, else the shipped ones; raises UsageError for an invalid file."""
     path = own_place()
     if not is_file(path):
         return ProgramEffects.from_package()
@@ -178,7 +177,7 @@ def find_effects() -> ProgramEffects:
 
 
 def effects_from_json(data: Mapping[str, Any]) -> ProgramEffects:
-    """Raises ValueError with the key that is wrong."""
+    """Raises ValueError with the invalid key."""
     if required_entry(data, "schema") != SCHEMA:
         raise ValueError(f"schema: expected {SCHEMA}")
     effects = {}
@@ -228,8 +227,8 @@ class _Pair(NamedTuple):
 
 
 def fit_situation(examples: Sequence[Example]) -> SituationEffects:
-    """The effects in one situation.  The part of the waiting is the smallest that leaves nearly the
-    smallest mean squared error over programs."""
+    """The effects in one situation. The part of the waiting is the smallest with a nearly minimal
+    mean squared error over programs."""
     fits = [_fit_with_waiting(examples, waiting) for waiting in _WAITING]
     least = min(error for error, _ in fits)
     return next(effects for error, effects in fits if error <= _NEARLY * least + LEAST_NOISE**2)
@@ -288,9 +287,9 @@ def _slopes(
 ) -> tuple[float, float, float]:
     """Mean, standard deviation, and that above the mean.
 
-    What is composed as slower is never named, so it does not count.  A program that answers far
-    more strongly than composed does not make it likelier that others are slower: for the first two
-    its slope counts as :data:`_STRONG`.
+    Settings composed as slower are never named, so they do not count. A program that responds far
+    more strongly than composed does not make slower others likelier: for the first two results its
+    slope counts as :data:`_STRONG`.
     """
     own = []
     for pairs in programs.values():
@@ -308,11 +307,10 @@ def _slopes(
 
 
 def _pairs(example: Example, composition: Composition) -> list[_Pair]:
-    """Those of the example's settings that measurements cover.
+    """The example's settings that are covered by measurements.
 
-    The default of a cell has few runs, and its error is in all ratios.  The settings that should
-    not touch the program have the default's time, too: the median of their ratios is the cell's
-    level.
+    The default of a cell has few runs, and its error is in all ratios. Settings that should not
+    touch the program have the default's time, too: the median of their ratios is the cell's level.
     """
     rest = max(composition.communicates - composition.responds, 0.0)
     scatter = _scatter(example)
@@ -334,8 +332,8 @@ def _pairs(example: Example, composition: Composition) -> list[_Pair]:
 
 
 def _scatter(example: Example) -> float:
-    """Standard deviation of one run's log ratio, over all settings; the default's noise is in
-    it."""
+    """Standard deviation of one run's log ratio over all settings, including the default's
+    noise."""
     logs = [[math.log(r) for r in runs if 0 < r < math.inf] for runs in example.runs[1:]]
     own = [float(np.std(some, ddof=1)) for some in logs if len(some) > 1]
     return max(float(np.median(own)), LEAST_NOISE) if own else example.noise
@@ -362,8 +360,8 @@ def _slope(pairs: Sequence[_Pair]) -> tuple[float, float]:
 
 def _pool(own: Sequence[tuple[float, float]], prior: float, prior_sd: float) -> tuple[float, float]:
     """Mean and standard deviation of an effect over programs, beyond the noise of each (DerSimonian
-    and Laird), together with what counted before.  ``own``: the effect of each program, and the
-    variance of its noise."""
+    and Laird), combined with the prior. ``own``: the effect of each program, and the variance of
+    its noise."""
     if not own:
         return prior, prior_sd
     effects, variances = np.array(own).T

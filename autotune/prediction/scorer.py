@@ -1,6 +1,6 @@
 """The interface of all models: predicted times of candidate settings for a program's features.
 
-The second part scales features to vectors in which the Euclidean distance measures similarity.
+:class:`Scaler` scales features to vectors whose Euclidean distance measures similarity.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Options = Mapping[str, float | str]
 
 @dataclass(frozen=True)
 class Effect:
-    """One parameter: the share of the run time that it acts on, and its log(T / T_default)."""
+    """One parameter: the share of the run time that it affects, and its log(T / T_default)."""
 
     touched: float
     log: float
@@ -48,12 +48,11 @@ class Scorer(ABC):
         """Expected log(T / T_default) of each candidate for a program with these features; shape
         (candidates,).
 
-        Lower is better.  The default has 0, and so has a candidate of which the model knows
-        nothing.
+        Lower is better. The default has 0, and so has a candidate unknown to the model.
         """
 
     def why(self, values: Mapping[str, float], setting: Setting) -> dict[str, Effect]:
-        """The expected effect of each parameter; empty if the model cannot say it."""
+        """The expected effect of each parameter; empty if the model does not provide it."""
         return {}
 
     @abstractmethod
@@ -81,7 +80,7 @@ _FLAT = 1e-9
 
 
 def model_values(features: Features) -> dict[str, float]:
-    """All that a model may know of a program: its features, and the nodes of its trace."""
+    """Everything that a model may know of a program: its features, and the nodes of its trace."""
     return features.values | {NODES: float(features.nodes)}
 
 

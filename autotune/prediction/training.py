@@ -1,4 +1,4 @@
-"""Training: a model is fitted, and checked on programs that were left out."""
+"""Training: a model is fitted, and checked on held-out programs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def silent(_: str) -> None:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A predictor and its cost on programs left out.  ``cost`` is the mean log(T / T_default) of
-    the settings that it named there, with a larger weight for programs made slower: lower is
-    better, the default has 0."""
+    """A predictor and its cost on held-out programs. ``cost`` is the mean log(T / T_default) of the
+    settings named there, with a larger weight for slowed programs: lower is better, the default has
+    0."""
 
     kind: str
     options: Options
@@ -46,9 +46,9 @@ def train(
 ) -> TrainingResult:
     """Fit a model of that kind; its options and its threshold are chosen by leaving programs out.
 
-    ``group`` gives the group of an example; a group is left out together.  With fewer than two
-    groups the model is fitted, but if it is careful it always names the default.  Raises ValueError
-    for an unknown kind.
+    ``group`` returns the group of an example; a group is left out together. With fewer than two
+    groups the model is fitted, but a careful one always names the default. Raises ValueError for an
+    unknown kind.
     """
     known_defaults = defaults or {}
     model = find_kind(kind)

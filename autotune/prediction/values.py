@@ -18,7 +18,7 @@ from autotune.space.setting import normalise_value
 
 @dataclass(frozen=True)
 class ValueCode:
-    """The levels of every parameter that was varied, in order, each with a place from -1 to 1.
+    """The levels of every varied parameter, in order, each with a place from -1 to 1.
 
     Numbers are placed by log2(1 + value), because sizes and counts span orders of magnitude, and
     words in alphabetical order.  "Unset" (None) is placed at the library's default if that is known

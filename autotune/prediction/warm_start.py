@@ -13,7 +13,7 @@ from runner.trace import Features
 
 MOST = 3
 MOST_TO_LIST = 1500
-"""Largest number of settings of a space up to which all of them are scored."""
+"""A space with at most this many settings is scored completely."""
 
 
 def with_local_names(setting: Setting, space: Space) -> Setting:
@@ -23,7 +23,7 @@ def with_local_names(setting: Setting, space: Space) -> Setting:
 
 
 def with_model_names(setting: Setting, space: Space, model_names: Collection[str]) -> Setting:
-    """The inverse of :func:`with_local_names`: the setting with the names that the model knows."""
+    """The inverse of :func:`with_local_names`: the setting with the model's names."""
     names = {
         local: model_name
         for model_name, local in space.aliases.items()
@@ -47,10 +47,10 @@ def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> 
 def local_settings(
     settings: Sequence[Setting], space: Space, model: ModelFile, family: str, *, grid: bool = False
 ) -> dict[Setting, Setting]:
-    """Those of the model's ``settings`` that can be used here: as the model knows them -> here.
+    """The usable ``settings`` of the model: the model's setting -> the local one.
 
-    ``family`` is that of the MPI library here. If the model learned from other families only, a
-    setting here is what it means in this one's words (:mod:`autotune.space.meanings`).
+    ``family`` is that of the local MPI library. If the model learned only from other families,
+    settings are translated to this one (:mod:`autotune.space.meanings`).
     """
     families = learned_families(model)
     if family in families or not families:
@@ -74,11 +74,11 @@ def warm_start_settings(
     """The settings that the model expects to be fastest for the program, best first; at most
     ``most``.  ``family`` is that of the MPI library here.
 
-    The search measures what it tries, so no certainty is needed: every setting that is expected to
-    be faster than the default counts.  Before a setting is scored, three kinds of parameters are
-    removed: those that the space does not have, those with values that are not levels, and those
-    that can touch nothing in the program.  In a small space all settings are scored, too, because a
-    model that knows their parameters can score combinations that nobody ran.
+    The search measures what it tries, so no certainty is needed: every setting expected to be
+    faster than the default counts. Before scoring, three kinds of parameters are removed: those
+    that the space lacks, those whose values are not levels, and those that cannot affect the
+    program. In a small space all settings are scored, too, because a model that knows their
+    parameters can score combinations that nobody ran.
     """
     values = model_values(features)
     fitting = [_within(with_local_names(setting, space), space) for setting in model.settings]

@@ -1,8 +1,7 @@
-"""The communication of a traced program as work: which operations it does, how often, at what size,
-and how much of its time that took.
+"""The communication of a traced program as work: its operations, their number, sizes and times.
 
-The profile in the features says it.  The time of messages is known only for all of them together:
-it is divided in proportion to what their calls cost under the default.
+It comes from the profile in the features. The time of messages is known only in total: it is
+divided in proportion to the cost of their calls under the default.
 """
 
 from __future__ import annotations
@@ -17,37 +16,37 @@ from runner.trace.schema import COLLECTIVES
 Cost = Callable[[str, float], float | None]
 """Microseconds of a calibrated operation at a message size; None if it was not calibrated."""
 _NEAR_US, _NEAR_BYTES_PER_US = 1.0, 4000.0
-"""Latency and rate of messages within a node, for programs across nodes: their calibration has
-nothing of them, and they must not take the time of messages between nodes."""
+"""Latency and rate of messages within a node, for programs across nodes: their calibration does not
+cover these, and they must not take the time of messages between nodes."""
 
 _SINGLE, _AROUND, _MANY = "pingpong", "exchange", "bw"
 _WINDOW = 64.0
 """Messages of one call of the calibrated window (``bw``)."""
 _MANY_REQUESTS = 16.0
-"""From so many requests in one wait on, messages go as in a window."""
+"""With at least this many requests in one wait, messages go as in a window."""
 _PER_RANK = ("alltoall", "reduce_scatter")
-"""Collectives whose bytes in a trace are those for all ranks, while the micro-benchmark's size is
-that for one."""
+"""Collectives whose traced bytes are those for all ranks, while the micro-benchmark's size is for
+one."""
 _CALIBRATION_OPERATIONS = (
     "barrier",
     *(name for name in COLLECTIVES if name not in ("scan", "neighbor")),
 )
 _WAITS = ("send", "recv", "wait")
-"""Operations of a trace in which the time of messages goes."""
+"""Operations of a trace that contain the time of messages."""
 
 
 @dataclass(frozen=True)
 class Work:
     """One operation at one size.
 
-    ``operation`` is one of a calibration and ``size`` its message size in bytes.  ``calls`` is the
-    number of its calls by a rank, a mean over the ranks; it need not be whole.  ``seconds`` is the
-    time that went into them, waiting included, and ``least`` what is left of it without the time by
-    which other ranks were quicker: both means over the ranks.  ``far``: between nodes; None if the
-    trace does not say it.
+    ``operation`` is one of a calibration and ``size`` its message size in bytes. ``calls`` is the
+    number of its calls by a rank, a mean over the ranks; it need not be whole. ``seconds`` is the
+    time in them, including waiting, and ``least`` the same without the time by which other ranks
+    were quicker: both means over the ranks. ``far``: between nodes; None if the trace does not show
+    it.
 
-    Not all ranks may do it, as where a pipeline crosses from one node to another: ``ranks_share``
-    is the share of those that do, and ``sending`` the seconds in blocking sends of such a rank.
+    Perhaps only some ranks do it, as in a pipeline across nodes: ``ranks_share`` is their share,
+    and ``sending`` the seconds in blocking sends of such a rank.
     """
 
     operation: str
@@ -61,8 +60,8 @@ class Work:
 
 
 def timed_s(features: Features) -> float:
-    """The seconds of which the work is a part: the program's figure, if its communication can have
-    happened within it, else the time from Init to Finalize."""
+    """The seconds of which the work is a part: the program's figure, if its communication fits into
+    it, else the time from Init to Finalize."""
     figure, profile = features.figure_s, features.profile
     if figure is None or profile is None:
         return features.wall_s
@@ -71,7 +70,7 @@ def timed_s(features: Features) -> float:
 
 
 def workload(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
-    """The work of a program in which a rank has so many ``neighbours``.
+    """The work of a program whose ranks have this number of ``neighbours``.
 
     Every collective's row has its own time; the time of messages is that of all sends, receives and
     waits.
@@ -117,7 +116,7 @@ def near(operation: str, size: float) -> float:
 
 
 def _own_size(row: ProfileRow) -> float:
-    """The message size of a collective as the micro-benchmarks count it."""
+    """The message size of a collective by the definition of the micro-benchmarks."""
     if row.operation == "barrier":
         return 0.0
     bytes_each = row.bytes / row.calls
@@ -131,7 +130,7 @@ def _divide_seconds(
     inside: Cost | None = None,
 ) -> list[Work]:
     """Work with the seconds divided in proportion to the cost of the calls; ``inside`` is the cost
-    within a node, if it is another."""
+    within a node, if it differs."""
     priced_calls = [
         (*one, (inside if inside and one[3] is False else cost)(one[0], one[1]))
         for one in calls

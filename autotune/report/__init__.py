@@ -1,1 +1,1 @@
-"""Reports: HTML pages with what was measured and gained, and with lines to copy."""
+"""Reports: HTML pages with measurements and gains, and with lines to copy."""

@@ -59,7 +59,8 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
 def known_sections(
     store: Store, name: str, studies: list[tuple[StudyRecord, Result]]
 ) -> list[Section]:
-    """What is known of a cluster: overview of ``studies``, published files, class, collectives."""
+    """The known facts of a cluster: overview of ``studies``, published files, class,
+    collectives."""
     result = RESULTS.latest(name)
     tables = TABLES.latest(name)
     sections = [_overview(store, studies)] if studies else []
@@ -75,7 +76,7 @@ def known_sections(
 def answered_studies(
     store: Store, cluster: str, summaries: Iterable[StudySummary] | None = None
 ) -> list[tuple[StudyRecord, Result]]:
-    """Those of the listed searches that are of the cluster and have a result, in their order.
+    """The listed searches on the cluster that have a result, in order.
 
     Without a list: all searches, the newest first.
     """
@@ -133,7 +134,7 @@ def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Sectio
 
 
 def _mark_of(study: StudyRecord) -> str:
-    """The mark of an answer whose results nobody checked."""
+    """The mark of an answer with unverified results."""
     return f", {MARK}" if unchecked(StoredAnswer.of_study(study)) else ""
 
 

@@ -1,10 +1,10 @@
 """Figures as SVG text, drawn by matplotlib, for light pages, dark pages and files.
 
-Lines and text have the colour of the text around the figure (``currentColor``).  Marks have colours
-that colour-blind readers can tell apart (Okabe and Ito).  In a file of its own a figure is black on
-white; a page overrules that.  The same data give the same text.
+Lines and text have the colour of the text around the figure (``currentColor``). Marks have colours
+that colour-blind readers can tell apart (Okabe and Ito). In a separate file a figure is black on
+white; a page overrides that. The same data give the same text.
 
-The kinds of figures: dots, bars, curves, steps and boxes; heat maps of what is best where, in words
+The kinds of figures: dots, bars, curves, steps and boxes; heat maps of the best choices, in words
 and colours; means of levels (Pellegrini, Figure 4.9).
 """
 
@@ -79,7 +79,7 @@ class Mark:
 
 
 class Drawing:
-    """A figure that is being drawn: its axes, and its SVG text at the end."""
+    """A figure under construction: its axes, and its SVG text at the end."""
 
     def __init__(self, axes: Axes) -> None:
         self.axes = axes
@@ -88,7 +88,7 @@ class Drawing:
 
 @contextmanager
 def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Drawing]:
-    """A figure of 7 x ``height`` inches; ``svg`` is set when the block has ended."""
+    """A figure of 7 x ``height`` inches; ``svg`` is set after the block."""
     # The import is slow, and only a few commands draw.
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -98,7 +98,7 @@ def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Dra
         figure = Figure(figsize=(_WIDTH, height), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
-        # The title is over the whole figure: long labels would leave no room above the axes.
+        # The title spans the whole figure: long labels would leave no room above the axes.
         figure.suptitle(plain(title), x=0.01, ha="left")
         axes.set_xlabel(plain(x_name))
         axes.set_ylabel(plain(y_name))
@@ -228,8 +228,8 @@ def steps(
 def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], reference: float) -> str:
     """A box for each name with its values as dots, and a dashed line at ``reference``; SVG text.
 
-    The box is computed from all values.  Of more than ``DOTS`` values only so many are drawn, from
-    the smallest to the largest, because a page with a hundred thousand dots is too large to read.
+    The box is computed from all values. At most ``DOTS`` values are drawn, from the smallest to the
+    largest, because a page with a hundred thousand dots is too large.
     """
     with drawing(title, axis, "", _rows(len(groups)) + 0.2) as figure:
         figure.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)

@@ -59,7 +59,7 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """The page as HTML.  Only the figures, which this package draws itself, are not escaped."""
+    """The page as HTML. Only the figures, which this package draws itself, are not escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

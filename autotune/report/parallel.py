@@ -9,9 +9,9 @@ from autotune.space.setting import read_value
 from autotune.store import TrialRecord
 
 LINES = 200
-"""Number of trials that are drawn, the fastest ones."""
+"""Number of trials drawn: the fastest ones."""
 AXES = 10
-"""Number of parameters that are drawn: those whose levels differ most in speed."""
+"""Number of parameters drawn: those whose levels differ most in speed."""
 UNSET = "unset"
 _LONGEST = 18
 

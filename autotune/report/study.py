@@ -1,4 +1,4 @@
-"""The section of one study on a page: verdict, proof, search, and where it was measured."""
+"""The section of one study on a page: verdict, proof, search, and provenance."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def study_section(store: Store, study: StudyRecord, title: str | None = None) ->
 
 
 def _notes(result: Result) -> list[str]:
-    """The objections, with the lines of output that they are about, and the warnings."""
+    """The objections with the lines of output concerned, and the warnings."""
     objections = [
         " ".join([f"[{note.code}] {note.words}", *(line.strip() for line in shown_lines(note))])
         for note in result.contradictions
@@ -90,7 +90,7 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
         if not result.guard:
             words.append(WHY_UNGUARDED)
     counting_runs = [e.record for e in history.entries if e.counts and e.record.valid]
-    # These runs are above the limit of the guard and count all the same, so the guard was off.
+    # These runs exceed the guard's limit but count, so the guard was off.
     loaded_runs = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counting_runs)
     if loaded_runs:
         words.append(
@@ -101,7 +101,7 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
 
 
 def _checks(study: StudyRecord, result: Result) -> list[str]:
-    """What was checked of the results, and why the answer is unchecked."""
+    """The checks of the results, and why the answer is unchecked."""
     reasons = unchecked(StoredAnswer.of_study(study))
     marks = [f"{MARK}: {note.words}." for note in reasons]
     if result.checks is None:

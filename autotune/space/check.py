@@ -1,12 +1,11 @@
 """Check a space file against the installed MPI library, before a search uses it.
 
-The first part checks the whole file: names, levels, implied values and expressions.
+:func:`check_file` checks the whole file: names, levels, implied values and expressions.
 
-The second part checks one value, because the library does not: Open MPI reads a word as 0 if it
-wants a number, and an unknown enumerated value as its default.
+:func:`refused_value` checks one value, because the library does not: Open MPI reads a word as 0 if
+it expects a number, and an unknown enumerated value as its default.
 
-The third part says by which parameter or value an Open MPI parameter was replaced that the library
-does not have in its version.
+:func:`today` names the replacement of an Open MPI parameter that the library's version lacks.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class SpaceFinding:
 
 @dataclass(frozen=True)
 class SpaceReport:
-    """What :func:`check_file` found; ``space`` is the resolved space if there is no error."""
+    """The result of :func:`check_file`; ``space`` is the resolved space if there is no error."""
 
     path: str
     library: str
@@ -65,14 +64,15 @@ class SpaceReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """True if there is no error."""
         return not self.errors
 
 
 def check_file(name: str, library: Library) -> SpaceReport:
     """Read one space (a name or the path of a ``.toml`` file) and compare it with the library.
 
-    Raises :class:`UsageError` only if there is no such file, or if the library lists no parameters.
+    Raises :class:`UsageError` only if the file does not exist, or if the library lists no
+    parameters.
     """
     file = find_config(KIND, name)
     if not library.params:
@@ -171,7 +171,7 @@ def _check_implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFi
 
 
 def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
-    """Find words in expressions that can never equal the value with which they are compared."""
+    """Find words in expressions that can never equal the value they are compared with."""
     legal = {
         name: words
         for name, table in definition.parameters.items()
@@ -192,8 +192,8 @@ def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
 
 
 def _is_for(definition: Definition, where: str, library: Library) -> bool:
-    """Whether a constraint applies to this library, or a parameter is there; conditions of those
-    count in every form."""
+    """True if a constraint applies to this library, or a parameter exists there; conditions of
+    those count in every form."""
     kind, _, rest = where.partition(".")
     if kind == "parameters":
         canonical_names = (name for name in definition.parameters if rest.startswith(f"{name}."))
@@ -205,7 +205,7 @@ def _is_for(definition: Definition, where: str, library: Library) -> bool:
 
 
 def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
-    """The words that a parameter's value may be, or None if any value may be given."""
+    """The allowed words of a parameter's value, or None if any value is allowed."""
     native = keys.name or name
     if (keys.target or default_kind(native)) != "mca" or keys.absent is not None:
         return None
@@ -227,7 +227,7 @@ def _word_comparisons(expr: Expr) -> Iterator[tuple[str, str]]:
 
 
 def is_flags(info: ParamInfo) -> bool:
-    """Whether the enumerated values are bits that are added."""
+    """True if the enumerated values are bits that are added."""
     return bool(info.enum) and (info.name.endswith("_flags") or "," in info.default)
 
 
@@ -287,7 +287,7 @@ _OBSOLETE_NAMES: tuple[tuple[str, str], ...] = (
 
 
 def today(name: str, library: Library) -> str:
-    """What to write in place of ``name``, as the end of a sentence."""
+    """The replacement of ``name``, as the end of a sentence."""
     spellings = [name]
     for pattern, replacement in _NEW_NAMES:
         if match := re.fullmatch(pattern, name):

@@ -1,14 +1,14 @@
 """Algorithms of reductions that are wrong for operations that do not commute.
 
 Operations that MPI predefines (sums, maxima, ...) commute. A program may create others, and say
-that their order matters (``MPI_Op_create`` with ``commute`` 0). Some algorithms that a library can
-be made to use give wrong results then, without a word. This table is the only place that knows
-them. It lists what was right for every operation, so an algorithm that nobody has checked counts
-as wrong. tests/contract/test_reductions.py measures the table with the installed libraries.
+that their order matters (``MPI_Op_create`` with ``commute`` 0). Then some algorithms that a library
+can be made to use silently give wrong results. Only this table lists them. It contains the values
+that were right for every operation, so unchecked algorithms count as wrong.
+tests/contract/test_reductions.py measures the table with the installed libraries.
 
-A parameter that is not in the table changes no result. That was measured for all algorithms of
-MPICH 4.0.3 and 5.0.2, which takes another one where one is wrong, for the components adapt and sm
-of Open MPI, and for all other reductions of Intel MPI 2021.18.1.
+A parameter that is not in the table changes no result. This was measured for all algorithms of
+MPICH 4.0.3 and 5.0.2 (which replaces a wrong one), for the components adapt and sm of Open MPI, and
+for all other reductions of Intel MPI 2021.18.1.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ RIGHT: Mapping[str, Mapping[int, str]] = {
     "I_MPI_ADJUST_IALLREDUCE": dict.fromkeys((*range(1, 8), 9, 17, 18), ""),
     "I_MPI_ADJUST_IREDUCE": dict.fromkeys((1, 2, 4), ""),
 }
-"""Parameter -> its values that are right for every operation, with the library's words for them.
-Intel MPI has numbers only."""
+"""Parameter -> its values that are right for every operation, with the library's names for them.
+Intel MPI only has numbers."""
 REASON = (
     "its values give wrong results with operations that do not commute, and it is not known "
     "that the program has none (--commutative-only says so)"
@@ -54,12 +54,13 @@ REASON = (
 
 
 def needs_commutative(name: str, value: object) -> bool:
-    """Whether this value of a parameter is wrong for operations that do not commute."""
+    """True if this value of a parameter is wrong for operations that do not commute."""
     right = RIGHT.get(name)
     if right is None:
         return False
     safe_values = {*LIBRARY_CHOOSES, *map(str, right), *filter(None, right.values())}
-    # A value of Intel MPI may name several algorithms, each for some sizes: 2:0-1024;3:1025-4096.
+    # A value of Intel MPI may name several algorithms, each for a range of sizes:
+    # 2:0-1024;3:1025-4096.
     return any(part.partition(":")[0].strip() not in safe_values for part in str(value).split(";"))
 
 

@@ -1,8 +1,8 @@
 """Space files: their content, validated but not yet resolved against a library.
 
-The file has the tables of a space file and how one extends another, then the check that every name
-in an expression is a parameter, a derived value or a fact, then the library specifications
-(``openmpi``, ``openmpi>=4.1,<5``) that say for which libraries a part of a definition is.
+Here are the tables of a space file and how one extends another; the check that every name in an
+expression is a parameter, a derived value or a fact; and the library specifications (``openmpi``,
+``openmpi>=4.1,<5``) of parts of a definition.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Keys(BaseModel):
     implies: dict[str, bool | int | float | str | dict[str, bool | int | float | str]] = Field(
         default_factory=dict
     )
-    """Values by name; a table is for one level, under which the values in it are implied."""
+    """Values by name; a table is for one level, which implies the values in it."""
     option: str | None = None
     help: str = ""
     absent: str | None = None
@@ -61,7 +61,7 @@ class Keys(BaseModel):
 
     @property
     def implied_values(self) -> list[tuple[str, Value]]:
-        """All implied values, whatever the level."""
+        """All implied values, for any level."""
         values: list[tuple[str, Value]] = []
         for name, value in self.implies.items():
             inner = value if isinstance(value, dict) else {name: value}
@@ -100,7 +100,7 @@ class Keys(BaseModel):
 
 
 class ParameterTable(Keys):
-    """A table ``[parameters.NAME]``; ``on`` has what differs for some libraries."""
+    """A table ``[parameters.NAME]``; ``on`` has the differences for some libraries."""
 
     on: dict[str, Keys] = Field(default_factory=dict)
 
@@ -175,9 +175,9 @@ class StartTable(BaseModel):
 class Definition(BaseModel):
     """One space file; without ``library`` it is for every MPI.
 
-    ``extends`` is the name of a space whose tables it has too (:func:`read_definition`).
+    ``extends`` is the name of a space whose tables it includes (:func:`read_definition`).
     ``requires`` is what an application must declare (its ``tunable``) to be tuned with this space.
-    ``app_facts`` are the facts of its input that the application may give. ``derived`` are
+    ``app_facts`` are the facts about its input that the application may give. ``derived`` are
     expressions of parameters, facts and earlier derived values. ``start`` are settings to try
     first.
     """
@@ -223,10 +223,10 @@ class Definition(BaseModel):
 def read_definition(file: ConfigFile) -> Definition:
     """Parse and validate one space file; raises :class:`UsageError` with file and key.
 
-    A file that extends another has the other's parameters first, then its own. A parameter or a
-    derived value of its own takes the place of the other's of this name; arguments, constraints
-    and settings to try first are added to the other's. What the file says itself of library,
-    requirement and facts holds in place of what the other says.
+    A file that extends another has the other's parameters first, then its own. Its own parameters
+    and derived values replace the other's of the same name; arguments, constraints and settings to
+    try first are added to the other's. Its own library, requirement and facts have precedence over
+    the other's.
     """
     definition = _resolve_extends(_own(file.text, file.path), file.path)
     problems = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
@@ -237,7 +237,7 @@ def read_definition(file: ConfigFile) -> Definition:
 
 @lru_cache(maxsize=64)
 def _own(text: str, path: str) -> Definition:
-    """The definition of one file alone.  It is kept and shared: nothing changes it."""
+    """The definition of one file without extension. It is cached and shared: nothing changes it."""
     return read_toml(text, path, Definition)
 
 
@@ -264,7 +264,7 @@ def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
 def _resolve_extends(own: Definition, path: str, below: tuple[str, ...] = ()) -> Definition:
     """The definition with the tables of the space that it extends, which may extend another.
 
-    ``below`` are the spaces that extend this one, each the one before it.
+    ``below`` are the spaces that extend this one; each extends the next.
     """
     if own.extends is None:
         return own
@@ -328,14 +328,14 @@ def _tell_pydantic(read: Any, value: Any) -> None:
 FACTS = ("ranks", "cores", "nodes", "pml")
 """Facts that the caller may give.
 
-``ranks``; ``cores``, the number that all ranks use together (default: one each); ``nodes``, the
-number of nodes of the job; ``pml``, Open MPI's component that carries the messages, where the
-launch options choose it. A space with a parameter ``pml`` has its value.
+``ranks``; ``cores``, the number used by all ranks together (default: one each); ``nodes``, the
+number of nodes of the job; ``pml``, Open MPI's component that carries the messages, if the launch
+options choose it. In a space with a parameter ``pml``, the parameter's value is used.
 """
 
 
 def undefined_names(definition: Definition) -> Iterator[str]:
-    """The mistakes in names: each with its place and the reason."""
+    """The mistakes in names, each with its place and the reason."""
     facts = (*FACTS, *definition.app_facts)
     own_names = {*definition.parameters, *definition.derived}
     for name in definition.derived:
@@ -344,7 +344,7 @@ def undefined_names(definition: Definition) -> Iterator[str]:
     for where, text in expressions(definition):
         names, what = (own_names, "neither a parameter of this file nor a fact")
         if where.endswith(".levels"):
-            # Levels are fixed before there is a setting, so they may use facts only.
+            # Levels are fixed before there is a setting, so they may use only facts.
             names, what = set(), "no fact"
         for name in sorted(parse_expression(text).names - names - set(facts)):
             yield f"{where}: {name} is {what} ({', '.join(facts)})"
@@ -416,7 +416,7 @@ def _always_has_value(name: str, table: ParameterTable) -> bool:
 
 
 def _cores_each(definition: Definition) -> Iterator[str]:
-    """The default has one rank per core, so threads or workers that are not set mean one."""
+    """The default has one rank per core, so unset threads or workers mean one."""
     for name in CORES_EACH:
         table = definition.parameters.get(name)
         if table is None or not is_cores_each(name, table):
@@ -426,7 +426,7 @@ def _cores_each(definition: Definition) -> Iterator[str]:
 
 
 def is_cores_each(name: str, keys: Keys) -> bool:
-    """Whether a parameter is the number of cores of each process."""
+    """True if a parameter is the number of cores of each process."""
     return name in CORES_EACH and keys.target in (None, "resource")
 
 
@@ -444,7 +444,7 @@ _BOUND = re.compile(r"(<=|>=|==|!=|<|>)\s*([0-9.]+)")
 
 
 def matches(spec: str, library: Library) -> bool:
-    """Whether the library is of the family and inside every bound.
+    """True if the library is of the family and within every bound.
 
     A bound is compared to its own precision: 4.1.8 satisfies ``==4.1`` and ``<=4.1``. Raises
     :class:`UsageError` if ``spec`` cannot be read.

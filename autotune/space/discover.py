@@ -20,7 +20,7 @@ def discover(library: Library, pattern: str | None = None, level: int = 9) -> li
     """The parameters whose names match, ordered by name.
 
     ``pattern`` is a part of the name, or a glob with ``*`` and ``?``. ``level`` (1-9) is Open MPI's
-    own grade of how special a parameter is, 9 = all. Synonyms of a listed parameter are left out,
+    own grade of a parameter's specialisation, 9 = all. Synonyms of a listed parameter are left out,
     and so are parameters that only print more. Raises :class:`UsageError` if the library lists
     nothing.
     """
@@ -39,12 +39,13 @@ def discover(library: Library, pattern: str | None = None, level: int = 9) -> li
 
 
 def idle_parameters(infos: Iterable[ParamInfo], library: Library, transport: str) -> dict[str, str]:
-    """Those parameters that do nothing under a transport in force, each with the reason."""
+    """The parameters in ``infos`` without effect under a transport, each with the reason."""
     return adapter(library).idle_under((info.name for info in infos), transport)
 
 
 def outranked_parameters(infos: Iterable[ParamInfo], library: Library) -> dict[str, str]:
-    """Those parameters whose component serves no collective by default, each with the reason."""
+    """The parameters in ``infos`` whose component serves no collective by default, with the
+    reason."""
     below = adapter(library).idle_parameters()
     return {info.name: below[info.name] for info in infos if info.name in below}
 
@@ -60,7 +61,7 @@ def _matches(name: str, pattern: str | None) -> bool:
 def as_toml(infos: Iterable[ParamInfo], library: Library) -> str:
     """A space file to start from: guessed levels around each default, to be edited by hand.
 
-    A parameter without a guess is a comment. The text is a valid space file if at least one
+    A parameter without a guess becomes a comment. The text is a valid space file if at least one
     parameter could be guessed.
     """
     major = ".".join(str(part) for part in library.version_tuple[:2])

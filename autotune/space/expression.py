@@ -15,13 +15,12 @@ The grammar (loosest binding first)::
     atom:        number[k|M|G] | 'text' | "text" | true | false | name
                  | "set" "(" name ")" | "(" or ")"
 
-A name stands for a parameter or a fact (ranks, cores, nodes). A parameter that is not set has its
-default, if the default is known.
+A name is a parameter or a fact (ranks, cores, nodes). An unset parameter has its default, if known.
 
-Logic is three-valued (Kleene): ``None`` stands for "not known". It makes the result unknown, unless
-the other side of an ``and`` or ``or`` decides alone. An unknown result never counts against a
-setting: a constraint is broken, or a parameter inactive by its condition, only if the result is
-known to be false.
+Logic is three-valued (Kleene): ``None`` means "unknown". It makes the result unknown, unless the
+other side of an ``and`` or ``or`` decides alone. An unknown result never counts against a setting:
+a constraint is broken, or a parameter inactive by its condition, only if the result is known to be
+false.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ Result = Value | bool | None
 
 
 class Scope(Protocol):
-    """Gives names their values."""
+    """Provides the values of names."""
 
     def value(self, name: str) -> Value | None:
         """The value in force, or None if it is not known."""
 
     def is_set(self, name: str) -> bool:
-        """Whether the setting gives this parameter a value."""
+        """True if the setting gives this parameter a value."""
 
 
 COMPARE: dict[str, Callable[[Value, Value], bool]] = {
@@ -88,7 +87,7 @@ class Expr:
         return frozenset().union(*(child.names for child in self.children()))
 
     def truth(self, scope: Scope) -> bool | None:
-        """True or False, or None if a value that decides is not known."""
+        """True or False, or None if a deciding value is unknown."""
         result = self.evaluate(scope)
         if result is None:
             return None
@@ -130,7 +129,7 @@ class Name(Expr):
 
 @dataclass(frozen=True)
 class IsSet(Expr):
-    """``set(name)``: whether the setting gives the parameter a value."""
+    """``set(name)``: True if the setting gives the parameter a value."""
 
     name: str
 
@@ -260,7 +259,7 @@ def rename_names(expr: Expr, names: Mapping[str, str]) -> Expr:
 
 
 class ExpressionError(UsageError):
-    """The text is no expression; the message has the column."""
+    """The text is not an expression; the message has the column."""
 
 
 _TOKEN = re.compile(
@@ -287,7 +286,7 @@ class _Token:
 def parse_expression(text: str) -> Expr:
     """Parse one expression; raises :class:`ExpressionError` with the column.
 
-    Kept, because each file of a space is read many times.
+    Cached, because each file of a space is read many times.
     """
     return _Parser(text).whole()
 

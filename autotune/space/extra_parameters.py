@@ -33,14 +33,14 @@ _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OWN = ("mpi_show_mca_params", "mpi_show_mca_params_file")
 """Parameters that autotune itself sets in every launch."""
 _EDITS = 2
-"""A name that differs from a known one by at most so many letters is taken as mistyped."""
+"""A name that differs from a known one by at most this many letters counts as mistyped."""
 
 
 def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, ParameterKind]]:
     """The values under the names that a space uses, and the targets that the names imply.
 
     Prefixes of environment variables are removed, and mapping, binding and ranking get one name
-    each. Raises UsageError if one parameter is given under two names with two values.
+    each. Raises UsageError if one parameter has two names with different values.
     """
     plain_values: dict[str, Value] = {}
     targets: dict[str, ParameterKind] = {}
@@ -82,7 +82,7 @@ def with_extra_parameters(
     library: Library,
     targets: Mapping[str, ParameterKind] | None = None,
 ) -> Space:
-    """The ``space`` with every parameter that these settings name and that it does not have.
+    """The ``space`` with every missing parameter that these settings name.
 
     ``targets`` gives the known targets of some parameters; they are not checked. Raises UsageError
     for a mistyped name, for a name that is another one in this library, for a value that the
@@ -129,7 +129,7 @@ def _parameter(
 
 
 def _refuse_file(name: str, value: Value, space: Space) -> None:
-    """Words and numbers of the program itself are the user's own affair."""
+    """Words and numbers of the program itself are the user's own business."""
     if space[name].target not in ("arg", "resource") and not is_level(space, name, value):
         check_no_file(name, value, "the setting")
 
@@ -152,7 +152,7 @@ def _refuse(name: str, values: list[Value]) -> None:
 
 
 def _target(name: str, library: Library) -> ParameterKind:
-    """The target of a parameter that neither the space nor the library knows."""
+    """The target of a parameter that is unknown to both space and library."""
     usual = default_kind(name)
     if usual == "resource":
         raise UsageError(

@@ -1,4 +1,5 @@
-"""The fingerprint of a space: a hash of what decides its settings, part of a study's key."""
+"""The fingerprint of a space: a hash of everything that determines its settings, for a study's
+key."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ def fingerprint(
     derived_values: Mapping[str, Expr],
     arguments: Sequence[Argument],
 ) -> str:
-    """SHA-256 (hex) of all that decides which settings exist and what they launch.
+    """SHA-256 (hex) of everything that determines the settings and their launches.
 
-    ``rules`` are the expressions of the constraints; of ``facts``, those in expressions count.
+    ``rules`` are the expressions of the constraints; only ``facts`` used in expressions count.
     """
     fact_names = _names_in_expressions(parameters, rules, derived_values, arguments)
     content: dict[str, object] = {
@@ -28,7 +29,7 @@ def fingerprint(
         "constraints": sorted(map(str, rules)),
         "facts": {k: v for k, v in sorted(facts.items()) if k in fact_names},
     }
-    # Added only if there are any, so that the hash of other spaces did not change.
+    # Added only if present, so that the hash of other spaces did not change.
     if derived_values:
         content["derived"] = {name: str(expr) for name, expr in sorted(derived_values.items())}
     if arguments:
@@ -67,5 +68,5 @@ def _content(parameter: Parameter) -> dict[str, object]:
 
 
 def _by_level(parameter: Parameter) -> dict[str, dict[str, Value]]:
-    """What single levels imply, with the level as text."""
+    """The values implied by single levels, with the level as text."""
     return {str(level): dict(values) for level, values in parameter.implies_at.items()}

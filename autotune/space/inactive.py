@@ -1,4 +1,4 @@
-"""Inactive parameters, each with the conditions under which it was seen to do nothing.
+"""Inactive parameters, each with the conditions under which it had no effect.
 
 Which components are opened depends on the placement of the ranks, their number, the program's
 options, and the competing components. A parameter that is inactive under one of these conditions
@@ -16,7 +16,7 @@ from autotune.space.space import Space
 
 _CHOOSES = re.compile(
     # Open MPI frameworks whose values name components, parameters that rank or limit components,
-    # and the switch without which no forced algorithm counts.
+    # and the switch that enables forced algorithms.
     r"btl|pml|mtl|bml|coll|osc|smsc|io|fs|fbtl|fcoll|sharedfp|op|topo|rcache|mpool|accelerator"
     r"|.*_(priority|include|exclude|tls|devices|disqualify|use_dynamic_rules)"
     r"|.*_single_copy_mechanism"
@@ -28,7 +28,7 @@ _CHOOSES_TRANSPORT = re.compile(r"UCX_(TLS|NET_DEVICES|SHM_DEVICES)|FI_PROVIDER"
 
 
 def decides(parameter: Parameter) -> bool:
-    """Whether a value of this parameter can decide which components are opened."""
+    """True if a value of this parameter can decide which components are opened."""
     name = parameter.name
     if parameter.target == "env" and _TRANSPORT_VARIABLE.match(name):
         return _CHOOSES_TRANSPORT.fullmatch(name) is not None
@@ -36,9 +36,9 @@ def decides(parameter: Parameter) -> bool:
 
 
 class InactiveParameters:
-    """What is known about inactive parameters in the settings of one space.
+    """The known inactive parameters in the settings of one space.
 
-    Only parameters that may be left out can be inactive.
+    Only optional parameters can be inactive.
     """
 
     def __init__(self, space: Space) -> None:
@@ -49,10 +49,11 @@ class InactiveParameters:
         self._everywhere: set[str] = set()
         self._under: dict[str, set[Setting]] = {}
         self._idle_by_condition: dict[Setting, set[str]] = {}
-        """The same the other way round, of parameters that decide nothing."""
+        """The inverse map, for parameters that decide nothing."""
 
     def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
-        """Record that ``names`` did nothing in a valid run of ``setting``; returns the new ones."""
+        """Record that ``names`` had no effect in a valid run of ``setting``; returns the new
+        ones."""
         idle = self._optional(names)
         under = self._conditions(self.strip(setting).without(*idle))
         fresh = {n for n in idle - self._everywhere if under not in self._under.get(n, ())}
@@ -63,16 +64,16 @@ class InactiveParameters:
         return frozenset(fresh)
 
     def learn_everywhere(self, names: Iterable[str]) -> frozenset[str]:
-        """Record that ``names`` do nothing under any conditions; returns the new ones."""
+        """Record that ``names`` never have an effect; returns the new ones."""
         fresh = self._optional(names) - self._everywhere
         self._everywhere |= fresh
         return frozenset(fresh)
 
     def learn_default(self, name: str, value: Value) -> bool:
-        """Record the value that a parameter has if it is unset; returns whether this is new.
+        """Record the value of an unset parameter; returns True if this is new.
 
-        A setting that names this value then equals the one without it, and conditions on the
-        parameter are decided where it is unset.
+        A setting with this value then equals the one without it, and conditions on the unset
+        parameter are decided.
         """
         if name not in self.space or not self.space[name].unset:
             return False
@@ -82,14 +83,15 @@ class InactiveParameters:
         return self.space is not before
 
     def strip(self, setting: Setting) -> Setting:
-        """The canonical setting without its inactive parameters; equal settings do the same."""
+        """The canonical setting without its inactive parameters; equal settings have equal
+        effects."""
         setting = self.space.canonical(setting)
         while idle := self.doing_nothing(setting).intersection(setting):
             setting = self.space.canonical(setting.without(*idle))
         return setting
 
     def doing_nothing(self, setting: Setting) -> set[str]:
-        """All parameters that are known to be inactive beside the other values of ``setting``."""
+        """All parameters known to be inactive together with the other values of ``setting``."""
         if not self._under:
             return set(self._everywhere)
         conditions = self._conditions(setting)
@@ -102,7 +104,7 @@ class InactiveParameters:
 
     @property
     def everywhere(self) -> frozenset[str]:
-        """Names of the parameters that are inactive under any conditions."""
+        """Names of the parameters that are inactive under all conditions."""
         return frozenset(self._everywhere)
 
     @property

@@ -1,9 +1,9 @@
-"""The choice of the MPI library as a parameter: the spaces of several libraries as one.
+"""The choice of the MPI library as a parameter: combines the spaces of several libraries.
 
-The parameter ``mpi`` names the library of a setting; unset is the first library, that of the
-default. Each library keeps its own space. A parameter acts only under the libraries that have it.
-Parameters of one name (placement, options of the program, variables of the environment) are one
-parameter, whose levels, default and conditions are those of the setting's library.
+The parameter ``mpi`` names the library of a setting; unset means the first library, the default's.
+Each library keeps its own space. A parameter acts only under the libraries that have it. Parameters
+of the same name (placement, program options, environment variables) are one parameter with the
+levels, default and conditions of the setting's library.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from autotune.space.setting import Setting, Value
 from autotune.space.space import _RARE, Constraint, Space
 
 MPI = "mpi"
-"""The parameter that names the library of a setting; where it is unset, the first one."""
+"""The parameter that names the library of a setting; unset means the first one."""
 FIRST = ""
-"""The first library among the members of a choice: that of settings that name none."""
+"""The first library among the members of a choice: used by settings without ``mpi``."""
 
 
 @dataclass(frozen=True)
 class LibraryChoice(Space):
-    """One space of several libraries; :meth:`of` makes it.
+    """One space of several libraries; :meth:`of` creates it.
 
     ``members`` has the space of each library by its value of ``mpi``, that of the first library
-    under :data:`FIRST`. Whatever depends on values in force (conditions, defaults, rules, the
-    launch) is asked of the setting's member; ``parameters`` describes all of them together.
+    under :data:`FIRST`. The setting's member decides whatever depends on values in force
+    (conditions, defaults, rules, the launch); ``parameters`` describes all members together.
     """
 
     members: Mapping[str, Space] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class LibraryChoice(Space):
     def of(cls, first: Space, others: Mapping[str, Space]) -> LibraryChoice:
         """The choice between the library of ``first`` and ``others``, by their values of ``mpi``.
 
-        Raises UsageError if the spaces cannot be one: a name with two meanings, or a parameter that
-        must be given under some of the libraries only.
+        Raises UsageError if the spaces cannot be combined: a name has two meanings, or a parameter
+        is mandatory only under some of the libraries.
         """
         members = {FIRST: first, **others}
         names = dict.fromkeys(chain.from_iterable(space.names for space in members.values()))
@@ -80,7 +80,7 @@ class LibraryChoice(Space):
         return self.members.get(str(setting.get(MPI, FIRST)), self.members[FIRST])
 
     def own(self, setting: Mapping[str, Value]) -> dict[str, Value]:
-        """The values of a setting that its library has, without the name of the library."""
+        """The values of a setting for its library, without the name of the library."""
         member = self.member(setting)
         return {name: value for name, value in setting.items() if name in member}
 
@@ -95,7 +95,8 @@ class LibraryChoice(Space):
         return LibraryChoice.of(left.pop(FIRST), left)
 
     def with_default(self, name: str, value: Value) -> Space:
-        """As :meth:`Space.with_default`, for the first library: the default was seen under it."""
+        """As :meth:`Space.with_default`, for the first library, under which the default was
+        seen."""
         left = dict(self.members)
         first = left.pop(FIRST)
         return LibraryChoice.of(first.with_default(name, value), left) if name in first else self
@@ -110,7 +111,7 @@ class LibraryChoice(Space):
 
     @cached_property
     def _foreign(self) -> dict[str, frozenset[str]]:
-        """For each library, the parameters that it does not have."""
+        """For each library, the parameters that it lacks."""
         names = set(self.names) - {MPI}
         return {lib: frozenset(names.difference(s.names)) for lib, s in self.members.items()}
 
@@ -155,7 +156,7 @@ class LibraryChoice(Space):
 
     @cached_property
     def _limits(self) -> dict[str, dict[str, Constraint]]:
-        """For each library, the rules for parameters that have other levels under another one."""
+        """For each library, rules for the parameters whose levels differ under another library."""
         return {
             library: {
                 parameter.name: _limit(library, parameter)
@@ -187,7 +188,7 @@ class LibraryChoice(Space):
 
 
 def _join_parameter(name: str, members: Mapping[str, Space]) -> Parameter:
-    """The parameter ``name`` of all libraries that have it, as one."""
+    """The parameter ``name`` of all libraries that have it, combined."""
     owners = {library: space[name] for library, space in members.items() if name in space}
     one, *others = owners.values()
     for other in others:
@@ -226,7 +227,7 @@ def _merge(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def _merged_words(*parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of all libraries; none if one of them takes any word."""
+    """The words of all libraries; none if one of them accepts any word."""
     return tuple(dict.fromkeys(chain.from_iterable(parts))) if all(parts) else ()
 
 
@@ -271,7 +272,7 @@ def _limit(library: str, parameter: Parameter) -> Constraint:
 
 
 def _rules(members: Mapping[str, Space]) -> Iterator[Constraint]:
-    """The rules of all libraries, each under its own; for those who read the space."""
+    """The rules of all libraries, each under its own library; for readers of the space."""
     for library, space in members.items():
         for rule in space.constraints:
             words = parse_expression(f"not ({_names(library)}) or ({rule.expr})")
@@ -279,7 +280,7 @@ def _rules(members: Mapping[str, Space]) -> Iterator[Constraint]:
 
 
 def _starts(members: Mapping[str, Space]) -> Iterator[Setting]:
-    """The settings to try first: each other library as it is, then those of the spaces."""
+    """The settings to try first: each other library unchanged, then those of the spaces."""
     for library in members:
         if library != FIRST:
             yield Setting({MPI: library})
@@ -291,6 +292,6 @@ def _starts(members: Mapping[str, Space]) -> Iterator[Setting]:
 def _unknown_everywhere(
     members: Mapping[str, Space], part: Any, known_names: Mapping[str, None]
 ) -> dict[str, str]:
-    """Names that the spaces explain (absent, called otherwise) and that no space has."""
+    """Names that spaces explain (absent, renamed) and that no space has."""
     explanations: dict[str, str] = _merge(*(part(space) for space in members.values()))
     return {name: why for name, why in explanations.items() if name not in known_names}

@@ -1,7 +1,7 @@
-"""One meaning, several spellings: parameters of MPI libraries that stand for the same thing.
+"""Equivalent parameters of different MPI libraries.
 
-The table serves one purpose: what was proven under one library is worth a try under another. It
-says nothing about the effect there, so a translated setting is a start of a search and never a
+The table serves one purpose: a setting proven under one library is worth trying under another. It
+says nothing about the effect there, so a translated setting only starts a search and is never a
 result. Numbers of algorithms are those of Open MPI's coll/tuned and of Intel's reference of
 I_MPI_ADJUST; MPICH has names.
 """
@@ -18,13 +18,13 @@ from autotune.space.space import Space
 FAMILIES = ("openmpi", "mpich", "impi")
 """The order of the columns below."""
 _FAR = math.log(4)
-"""A number is moved to a level of the other space that is at most this factor away."""
+"""A number is moved to the nearest level of the other space within this factor."""
 Row = tuple[Value | None, ...]
 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a parameter is about, its name in each family, and the values that mean the same.
+    """The meaning of a parameter: its name in each family, and its equivalent values.
 
     Without ``rows`` the values are numbers of one unit, the same in all families.
     """
@@ -37,7 +37,7 @@ class Meaning:
         return self.names[FAMILIES.index(family)] if family in FAMILIES else None
 
     def value(self, value: Value, source: str, target: str) -> Value | None:
-        """The value of the family ``target`` for one of ``source``; None if there is none."""
+        """The value in the family ``target`` for a value of ``source``; None if there is none."""
         if not self.rows:
             return value
         one, other = FAMILIES.index(source), FAMILIES.index(target)
@@ -45,7 +45,7 @@ class Meaning:
 
 
 def algorithm_of(collective: str) -> Meaning | None:
-    """The meaning of a collective's algorithm; None if the table has none."""
+    """The meaning of a collective's algorithm; None if it is not in the table."""
     about = _about(collective)
     return next((meaning for meaning in MEANINGS if meaning.about == about), None)
 
@@ -118,13 +118,13 @@ MEANINGS = (
     ),
 )
 _FORMER = {"btl_vader_": "btl_sm_"}
-"""Names of Open MPI 4.1 and of 5, in which the table is written."""
+"""Names of Open MPI 4.1 -> names of 5, which the table uses."""
 _FORMER_VALUES = {("btl_vader_single_copy_mechanism", "none"): ("smsc", "^cma")}
 
 
 @dataclass(frozen=True)
 class TranslatedSetting:
-    """A setting in the words of another space, and the names that have no word there."""
+    """A setting translated to another space, and the names without a translation."""
 
     setting: Setting
     left_out: tuple[str, ...] = ()
@@ -133,11 +133,11 @@ class TranslatedSetting:
 def translate(
     setting: Mapping[str, Value], source: str, space: Space, target: str
 ) -> TranslatedSetting:
-    """``setting``, proven under the family ``source``, in the words of ``space`` (of ``target``).
+    """``setting``, proven under the family ``source``, translated to ``space`` (of ``target``).
 
-    What the space calls by the same name (placement, environment, options of the program) stays.
-    A number becomes the nearest level of the space. What has no counterpart is left out, and so is
-    a value that the space does not allow.
+    Names that the space shares (placement, environment, program options) stay. A number becomes the
+    nearest level of the space. Names without a counterpart and values that the space does not allow
+    are left out.
     """
     values: dict[str, Value] = {}
     left_out: list[str] = []
@@ -153,7 +153,7 @@ def translate(
 
 
 def _pair(name: str, value: Value, source: str, target: str) -> tuple[str, Value] | None:
-    """Name and value in the other family; None if it has no word for it."""
+    """Name and value in the other family; None without a translation."""
     if source == target:
         return name, value
     if source == FAMILIES[0]:
@@ -170,7 +170,7 @@ def _pair(name: str, value: Value, source: str, target: str) -> tuple[str, Value
 
 
 def _level(space: Space, name: str, value: Value) -> Value | None:
-    """The level of a parameter that is nearest to a value; None if none is near."""
+    """The level of a parameter nearest to a value; None if none is near."""
     parameter = space[name]
     value = parameter.normalise(value)
     if parameter.problem(value) is None or isinstance(value, str):

@@ -1,8 +1,8 @@
 """Parameters: levels, target in the launch, condition; and the words of a program's command line.
 
-The file has four parts: :class:`Parameter`; the levels as people write them in a TOML file (lists,
-ranges, sizes, booleans); :class:`Argument`, which is words for the program with placeholders for
-values; and the collective operation that a parameter is about, by its name.
+Besides :class:`Parameter`, this module reads levels as written in a TOML file (lists, ranges,
+sizes, booleans), has :class:`Argument` (words for the program with placeholders for values), and
+finds a parameter's collective operation by its name.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env",
 PLACEMENT = ("map_by", "bind_to", "rank_by")
 RESOURCES = ("ranks", "processes", "threads", "workers")
 CORES_EACH = ("threads", "workers")
-"""Resources that say how many cores each process has; 1 if they are not set."""
+"""Resources that set the number of cores of each process; 1 if unset."""
 
 
 def default_kind(name: str) -> ParameterKind:
-    """The target of a parameter of this name, if nothing else is said."""
+    """The target of a parameter with this name, unless stated otherwise."""
     if name in PLACEMENT:
         return "placement"
     return "resource" if name in RESOURCES else "mca"
@@ -48,14 +48,13 @@ class Parameter:
     """One parameter of a space.
 
     ``name`` is the library's own name, or ``map_by`` and the like, or the name of an option.
-    ``levels`` is the grid; "unset" is never among them. ``default`` is the value that unset has, if
-    it is known and fixed; it need not be on the grid. ``unset`` says whether the parameter may be
-    left out. ``when`` is a condition on other parameters; if it is false, a value does nothing.
-    ``implies`` are values of other parameters that are launched with any value of this one,
-    ``implies_at`` those that are launched with one value of it only.
-    ``option`` is what target ``arg`` appends to the program's command line (None: ``--name
-    VALUE``). ``enum`` maps the library's numbers to its names for them; ``words`` are the only
-    words that the library takes, if it says so.
+    ``levels`` is the grid; "unset" is never among them. ``default`` is the value of unset, if known
+    and fixed; it need not be on the grid. ``unset``: the parameter may be left out. ``when`` is a
+    condition on other parameters; if it is false, a value has no effect. ``implies`` are values of
+    other parameters that are launched with any value of this one, ``implies_at`` those launched
+    with one of its values. ``option`` is what target ``arg`` appends to the program's command line
+    (None: ``--name VALUE``). ``enum`` maps the library's numbers to its names for them; ``words``
+    are the only words that the library accepts, if it lists them.
     """
 
     name: str
@@ -83,7 +82,7 @@ class Parameter:
 
     @property
     def is_text(self) -> bool:
-        """Whether values are words and not numbers."""
+        """True if values are words and not numbers."""
         return any(isinstance(level, str) for level in self.levels)
 
     def implied_values(self, value: Value) -> dict[str, Value]:
@@ -104,7 +103,7 @@ class Parameter:
         return value
 
     def problem(self, value: Value, *, grid: bool = True) -> str | None:
-        """What is wrong with this (normalised) value, or None.
+        """The fault of this (normalised) value, or None.
 
         With ``grid`` false any value of the right kind is accepted; an enumerated one must be in
         the enumeration.
@@ -176,7 +175,7 @@ def divisor_expression(spec: object) -> str | None:
 def divisors(number: object, most: int = MOST_LEVELS) -> tuple[int, ...]:
     """Every whole number up to ``most`` that divides ``number``.
 
-    The result is (1,) if the number is not known, or is not a whole number from 1 on.
+    The result is (1,) if the number is unknown, or not a positive whole number.
     """
     if isinstance(number, float) and number.is_integer():
         number = int(number)
@@ -192,7 +191,7 @@ def _item(item: object) -> tuple[Value, ...]:
 
 
 def _range(text: str) -> tuple[int, ...] | None:
-    """The integers of a range, both ends included if the step reaches them; None for no range."""
+    """The integers of a range, both ends included if the step reaches them; None if not a range."""
     match = _RANGE.fullmatch(text.strip())
     if match is None:
         return None
@@ -237,9 +236,9 @@ _PLACE = re.compile(r"\{([A-Za-z_][\w.\-]*)\}", re.ASCII)
 class Argument:
     """Words of the program's command line, such as ``--local-grid {x}x{y}x{z}``.
 
-    A placeholder has the name of a parameter, a derived value or a fact. The words are given if
-    ``when`` is known to be true. If ``when`` is None, they are given if a parameter is set that is
-    in a placeholder, or from which a derived value in a placeholder follows.
+    A placeholder has the name of a parameter, a derived value or a fact. The words are used if
+    ``when`` is known to be true. If ``when`` is None, they are used if a parameter is set that
+    occurs in a placeholder, directly or through a derived value.
     """
 
     template: str
@@ -258,7 +257,7 @@ class Argument:
     def text(self, value: Callable[[str], Value | None]) -> str:
         """The words with values for the placeholders, quoted for a shell.
 
-        Raises :class:`UsageError` if a value is not known.
+        Raises :class:`UsageError` if a value is unknown.
         """
 
         def fill(match: re.Match[str]) -> str:
@@ -271,16 +270,14 @@ class Argument:
                 )
             return str(filling)
 
-        # The text is split before the values are inserted, so that a value with a blank stays one
-        # word.
+        # The text is split before the values are inserted, so a value with a blank stays one word.
         return shlex.join(_PLACE.sub(fill, word) for word in shlex.split(self.template))
 
 
 def read_template(text: str) -> Argument:
     """Read the words of a space file.
 
-    Raises :class:`UsageError` without file and key for words that cannot be read; the caller adds
-    them.
+    Raises :class:`UsageError` without file and key for malformed words; the caller adds them.
     """
     try:
         words = shlex.split(text)
@@ -315,7 +312,7 @@ _RMA_NAME = re.compile(r"osc(_\w+)?")
 
 
 def needed_call(parameter: str) -> str:
-    """The operation without whose calls a parameter does nothing, or "".
+    """The operation whose calls a parameter needs to have an effect, or "".
 
     It is a collective, or ``rma``, the one-sided calls.
     """

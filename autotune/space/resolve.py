@@ -1,8 +1,8 @@
 """Resolve a space file against one library: its names, enumerated values and defaults.
 
-The parts of the file are: the definition as a space of one library; levels and default of one
-parameter, under the library and the facts; derived values, which follow from parameters and facts
-and are never set themselves; and spaces by name (find the file, validate it, resolve it).
+This module turns a definition into the space of one library, determines levels and default of each
+parameter under the library and the facts, expands derived values (which follow from parameters and
+facts and are never set), and loads spaces by name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MCA = "mca"
 
 
 _ONE_OF = ("pml", "mtl")
-"""Frameworks of which one component is in use, and whose components all have parameters."""
+"""Frameworks that use one component, and whose components all have parameters."""
 
 
 @dataclass
@@ -71,8 +71,8 @@ def resolve(
 
     Parameters that the library does not have, or whose condition cannot be true under the facts,
     are in ``Space.absent`` with the reason. ``origin`` is the file's name in messages. Raises
-    :class:`UsageError` if the definition is for another library, or if the space that follows is
-    not valid.
+    :class:`UsageError` if the definition is for another library, or if the resulting space is
+    invalid.
     """
     facts = dict(facts or {})
     if library and definition.library and not matches(definition.library, library):
@@ -153,7 +153,7 @@ def _names(canonical: str, table: ParameterTable) -> set[str]:
 
 
 def applies(table: ConstraintTable, library: Library | None) -> bool:
-    """Whether a constraint applies to this library."""
+    """True if a constraint applies to this library."""
     return table.on is None or (library is not None and matches(table.on, library))
 
 
@@ -189,10 +189,10 @@ def _find(
 def _installed_levels(
     item: _ResolvedTable, library: Library
 ) -> tuple[tuple[Value, ...], str | None]:
-    """The levels that are installed, of a parameter that chooses one component of a framework.
+    """The installed levels of a parameter that selects one component of a framework.
 
-    It is absent (with the reason) if a choice would not be left. A component without parameters
-    cannot be seen, so other selections (``^cma``, ``self,sm``) stay as they are.
+    It is absent (with the reason) if no choice would be left. A component without parameters is not
+    visible, so other selections (``^cma``, ``self,sm``) stay unchanged.
     """
     if item.name not in _ONE_OF:
         return item.levels, item.absent
@@ -208,7 +208,7 @@ def _installed_levels(
 
 
 def keys_for(table: ParameterTable, library: Library | None) -> Keys:
-    """The table, with its values for this library in place of the general ones, in file order."""
+    """The table in file order, with its values for this library instead of the general ones."""
     values = {key: getattr(table, key) for key in Keys.model_fields}
     for spec, override in table.on.items():
         if library is not None and matches(spec, library):
@@ -244,7 +244,7 @@ def _parameter(
 
 
 def _native_implied(implied: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Value]:
-    """Implied values under the names of this library, without the tables for single levels."""
+    """Implied values under this library's names, without the tables for single levels."""
     plain = {n: v for n, v in implied.items() if not isinstance(v, dict)}
     return {names.get(n, n): normalise_value(v) for n, v in plain.items()}
 
@@ -272,7 +272,7 @@ def _as_number(node: Expr, other: Expr, enums: Mapping[str, Mapping[int, str]]) 
 
 
 def _without_hopeless(space: Space, names: Mapping[str, str]) -> Space:
-    """Move parameters to ``absent`` whose condition no setting can make true under the facts."""
+    """Move parameters to ``absent`` whose condition is false for every setting under the facts."""
     hopeless = {}
     for parameter in space:
         when = parameter.when
@@ -299,7 +299,7 @@ def levels_of(
 ) -> tuple[Value, ...]:
     """The levels of a parameter; ``where`` and ``library`` (its title, or "") are for messages.
 
-    Raises :class:`UsageError` for levels that are missing, excluded or not readable.
+    Raises :class:`UsageError` for missing, excluded or malformed levels.
     """
     if keys.levels is None:
         scope = f"for {library}" if library else "without a library"
@@ -328,7 +328,7 @@ def _enum_levels(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
             "there is none here; give a list of levels",
             code="levels.none",
         )
-    # "ignore" is the word of coll/tuned for "unset".
+    # "ignore" is coll/tuned's word for "unset".
     words = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
     return tuple(words.values()) if info.by_name else tuple(words)
 
@@ -342,7 +342,7 @@ def _number(value: Value, info: ParamInfo | None) -> Value:
 
 @dataclass(frozen=True)
 class _Facts:
-    """The scope of a rule that uses facts only."""
+    """The scope of a rule that uses only facts."""
 
     facts: Mapping[str, Value]
 
@@ -354,7 +354,7 @@ class _Facts:
 
 
 def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -> Value | None:
-    """The value that unset has: from the file, else from the library, or None."""
+    """The value of unset: from the file, else from the library, or None."""
     if keys.default_rule is not None:
         result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
         return None if result is None else normalise_value(result)
@@ -367,7 +367,7 @@ def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -
 
 
 def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
-    """The expressions of derived values, in parameters and facts alone.
+    """The expressions of derived values, in terms of parameters and facts only.
 
     Each expression may use earlier derived values."""
     values: dict[str, Expr] = {}
@@ -379,8 +379,8 @@ def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
 def spelled_out(expr: Expr, derived_values: Mapping[str, Expr]) -> Expr:
     """The ``expr`` with every derived value replaced by its expression.
 
-    So rules name the parameters on which they depend; the repair of settings and the enumeration
-    use these names. A derived value counts as set if any name in it is set.
+    So rules name the parameters they depend on, which repair and enumeration of settings use. A
+    derived value counts as set if any name in it is set.
     """
 
     def change(node: Expr) -> Expr:
@@ -402,11 +402,11 @@ def load_space(
 ) -> Space:
     """The space ``name``, or several joined by ``+``; a part may be the path of a ``.toml`` file.
 
-    ``facts`` (any of ranks, cores, nodes) are what expressions in the files may use. A fact that is
-    not given is unknown, and rules that need it never reject a setting. ``app_facts`` are the facts
-    that the application gives about its input; a file gets those that it names. With
-    ``library=None`` names stay as in the file and no library is asked, so all levels must be
-    written out. Raises :class:`UsageError`.
+    Expressions in the files may use ``facts`` (any of ranks, cores, nodes). A missing fact is
+    unknown, and rules that need it never reject a setting. ``app_facts`` are the application's
+    facts about its input; a file gets those that it names. With ``library=None`` names stay as in
+    the file and no library is queried, so all levels must be written out. Raises
+    :class:`UsageError`.
     """
     files = [find_config(KIND, word.strip()) for word in name.split("+")]
     return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
@@ -469,12 +469,12 @@ def join(parts: list[Space]) -> Space:
             derived={**first.derived, **other.derived},
             arguments=first.arguments + other.arguments,
             requires=first.requires | other.requires,
-            # The added space is the more special one.
+            # The added space is the more specific one.
             starts=other.starts + first.starts,
         )
     return first
 
 
 def space_names() -> list[str]:
-    """The names of all space files that can be found."""
+    """The names of all available space files."""
     return [file.name for file in list_configs(KIND)]

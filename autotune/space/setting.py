@@ -74,15 +74,15 @@ def write_value(value: Value) -> str:
 
 @lru_cache(maxsize=10_000, typed=True)
 def _pair(name: str, value: Value) -> str:
-    """One value of a setting's key.  A search makes thousands of settings of the same values."""
+    """One value of a setting's key. A search creates thousands of settings with the same values."""
     return f"{name}={write_value(value)}"
 
 
 class Setting(Mapping[str, Value]):
-    """A setting, immutable and hashable; two with the same values are equal, whatever their order.
+    """A setting, immutable and hashable; two with the same values are equal in any order.
 
-    Raises :class:`UsageError` for a name that no parameter can have, or for a value that is neither
-    a finite number nor text.
+    Raises :class:`UsageError` for an impossible parameter name, or a value that is neither a finite
+    number nor text.
     """
 
     __slots__ = ("_hash", "_items", "_key")
@@ -104,7 +104,7 @@ class Setting(Mapping[str, Value]):
 
     @classmethod
     def from_sorted_items(cls, items: dict[str, Value]) -> Self:
-        """The setting of names in their order with normalised values, none of which is checked.
+        """The setting of sorted names with normalised values, unchecked.
 
         The dictionary becomes part of the setting.
         """
@@ -149,7 +149,7 @@ class Setting(Mapping[str, Value]):
         return Setting.from_sorted_items({n: v for n, v in self._items.items() if n not in names})
 
     def restrict_to(self, values: dict[str, Value]) -> Setting:
-        """The setting of these values for some of its names, which are in its order."""
+        """The setting with these values, which are for some of its names in the same order."""
         return self if values == self._items else Setting.from_sorted_items(values)
 
     def with_values(self, values: Mapping[str, Value]) -> Setting:
@@ -163,7 +163,7 @@ class Setting(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         return self._items[name]
 
-    # Those of Mapping do the same by way of the methods above, many times slower.
+    # Mapping's own methods do the same through those above, many times slower.
 
     def __contains__(self, name: object) -> bool:
         return name in self._items

@@ -1,8 +1,7 @@
-"""Spaces: parameters with their constraints, and what a search asks about settings.
+"""Spaces: parameters with their constraints, and queries of a search about settings.
 
-The parts of the file are: :class:`Space`; the enumeration of all distinct valid settings, which
-does not store those already seen; and the launch of a setting: library parameters, placement,
-program words, processes.
+Besides :class:`Space`: the enumeration of all distinct valid settings, which does not store earlier
+ones; and the launch of a setting: library parameters, placement, program words, processes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _RARE = 20
 
 @dataclass(frozen=True)
 class Constraint:
-    """A rule for settings; it is broken only if it is known to be false.
+    """A rule for settings; it is broken only if known to be false.
 
     A rule does not apply if none of its parameters is set: the library's own default is never
     invalid. ``source`` is the rule with the names of derived values, for messages.
@@ -71,15 +70,15 @@ class _Values:
 class Space:
     """Parameters and levels with conditions and constraints, for one library.
 
-    ``absent`` maps parameters of the definition that this library does not have to the reason.
-    ``facts`` are values of the situation (ranks, cores, nodes) that expressions may use.
-    ``aliases`` maps other names of a parameter to its name here, for messages. ``derived`` are
-    values that follow from parameters and facts. ``arguments`` are words of the program in addition
-    to the parameters' own options. ``requires`` names what an application must understand (its
-    ``tunable``). ``starts`` are settings that a search proposes first.
+    ``absent`` maps parameters of the definition that this library lacks to the reason. ``facts``
+    are values of the situation (ranks, cores, nodes) that expressions may use. ``aliases`` maps
+    other names of a parameter to its name here, for messages. ``derived`` are values that follow
+    from parameters and facts. ``arguments`` are words of the program in addition to the parameters'
+    own options. ``requires`` names what an application must understand (its ``tunable``).
+    ``starts`` are settings that a search proposes first.
 
-    Raises :class:`UsageError` for a parameter given twice, for repeated levels, and for a parameter
-    with a condition that may not be unset.
+    Raises :class:`UsageError` for a parameter given twice, for repeated levels, and for a mandatory
+    parameter with a condition.
     """
 
     name: str
@@ -123,7 +122,7 @@ class Space:
 
     @cached_property
     def _conditions(self) -> tuple[tuple[str, Expr], ...]:
-        """The parameters with a condition, and it."""
+        """The parameters with a condition, and these conditions."""
         return tuple((p.name, p.when) for p in self.parameters if p.when is not None)
 
     def __getitem__(self, name: str) -> Parameter:
@@ -149,10 +148,10 @@ class Space:
         )
 
     def without_levels(self, levels: Mapping[str, Collection[Value]], reason: str) -> Space:
-        """The space without some levels of parameters; ``reason`` is given where none is left.
+        """The space without some levels of parameters; ``reason`` is given if none is left.
 
         Parameters whose condition then holds at no level are left out, and so are settings to try
-        first that name a level that is gone.
+        first with a removed level.
         """
         left = {
             p.name: tuple(level for level in p.levels if level not in levels.get(p.name, ()))
@@ -171,11 +170,11 @@ class Space:
 
     @property
     def of_default(self) -> tuple[str, ...]:
-        """Names of the parameters that act under the default's library only."""
+        """Names of the parameters that act only under the default's library."""
         return self.names
 
     def foreign(self, setting: Mapping[str, Value]) -> frozenset[str]:
-        """Names of the parameters that the library of a setting does not have."""
+        """Names of the parameters that the setting's library lacks."""
         return frozenset()
 
     def with_default(self, name: str, value: Value) -> Space:
@@ -185,7 +184,7 @@ class Space:
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 (hex) of all that decides which settings exist and what they launch.
+        """SHA-256 (hex) of everything that determines the settings and their launches.
 
         It covers names, targets, levels, defaults, conditions, implications, options, constraints,
         derived values, arguments and the facts in expressions; not the name of the space or help
@@ -196,7 +195,7 @@ class Space:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Which of ranks, processes, threads and workers a setting decides."""
+        """The resources (ranks, processes, threads, workers) that a setting decides."""
         names = {p.name for p in self if p.target == "resource"} | set(self.derived)
         return tuple(name for name in RESOURCES if name in names)
 
@@ -205,24 +204,24 @@ class Space:
         return _Values(self, setting).value(name)
 
     def follows(self, name: str, setting: Mapping[str, Value]) -> bool:
-        """Whether a parameter is set, or any parameter from which a derived value follows."""
+        """True if a parameter is set, or any parameter on which a derived value depends."""
         behind = self.derived[name].names if name in self.derived else {name}
         return not setting.keys().isdisjoint(behind)
 
     def truth(self, expr: Expr, setting: Mapping[str, Value]) -> bool | None:
-        """Whether an expression is true under a setting; None if not known."""
+        """True if an expression is true under a setting; None if unknown."""
         return expr.truth(_Values(self, setting))
 
     def active(self, name: str, setting: Mapping[str, Value]) -> bool:
-        """Whether a value of this parameter can have an effect: its condition is not false."""
+        """True if a value of this parameter can have an effect: its condition is not false."""
         when = self[name].when
         return when is None or self.truth(when, setting) is not False
 
     def canonical(self, setting: Mapping[str, Value]) -> Setting:
-        """The one form of all settings with the same effect.
+        """The common form of all settings with the same effect.
 
         Enumerated names become numbers. Values equal to a known default, and values whose condition
-        is false, are left out. Parameters that this space does not know stay.
+        is false, are left out. Parameters unknown to this space stay.
         """
         values: dict[str, Value] = {}
         for name, value in setting.items():
@@ -246,7 +245,7 @@ class Space:
                 yield name
 
     def broken_rules(self, setting: Mapping[str, Value]) -> list[Constraint]:
-        """The constraints that this setting, as it is given, breaks."""
+        """The constraints that this setting breaks, as given."""
         values = _Values(self, setting)
         return [
             constraint
@@ -256,7 +255,7 @@ class Space:
         ]
 
     def violations(self, setting: Mapping[str, Value], *, grid: bool = True) -> list[str]:
-        """What is wrong with a setting, in plain words; empty if nothing is.
+        """The faults of a setting in plain words; empty if it has none.
 
         With ``grid`` false, values between the levels are allowed (for a comparison that a user
         requests).
@@ -274,11 +273,11 @@ class Space:
         return problems + [f"violates the constraint {constraint}" for constraint in rules]
 
     def is_valid(self, setting: Mapping[str, Value]) -> bool:
-        """Whether a setting satisfies all conditions and constraints."""
+        """True if a setting satisfies all conditions and constraints."""
         return not self.violations(setting)
 
     def is_canonical(self, setting: Setting) -> bool:
-        """Whether a setting is valid and none of its values is without effect."""
+        """True if a setting is valid and all its values have an effect."""
         return self.is_valid(setting) and self.canonical(setting) == setting
 
     def combinations(self) -> int:
@@ -292,7 +291,7 @@ class Space:
     def all_settings(self, most: int) -> list[Setting] | None:
         """All settings of :meth:`enumerate`, or None if listing them takes too long.
 
-        That is so for more than ``most`` settings, or if valid settings are rare among the
+        This happens with more than ``most`` settings, or if valid settings are rare among the
         combinations.
         """
         if self.combinations() > _RARE * most:
@@ -351,7 +350,8 @@ class Space:
 
 
 def _never(space: Space, condition: Expr, names: Collection[str]) -> bool:
-    """Whether a condition on one parameter, whose levels are fewer, is false at all of them."""
+    """True if a condition on one parameter, which has lost levels, is false at all remaining
+    ones."""
     if len(condition.names) != 1 or condition.names.isdisjoint(names):
         return False
     (name,) = condition.names
@@ -364,8 +364,8 @@ def valid_settings(space: Space) -> Iterator[Setting]:
     """Every distinct valid setting, depth first over the parameters; the last varies fastest.
 
     A combination is a distinct setting exactly if every value in it is active and it breaks no
-    rule. Each test is made as soon as its parameters are decided. So a false condition costs one
-    step and not a whole sub-tree.
+    rule. Each test runs as soon as its parameters are decided. So a false condition costs one step
+    instead of a whole sub-tree.
     """
     order = _parents_first(space)
     rules = _due(order, space)
@@ -393,7 +393,7 @@ def valid_settings(space: Space) -> Iterator[Setting]:
 
 
 def _parents_first(space: Space) -> list[Parameter]:
-    """The parameters in their order, each after those in its condition; cycles are kept."""
+    """The parameters in order, each after those in its condition; cycles are kept."""
     order: dict[str, Parameter] = {}
     on_the_way: set[str] = set()
 

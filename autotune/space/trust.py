@@ -1,9 +1,8 @@
-"""Trust: which names and values are accepted from a file, a database, a dataset or a model.
+"""Trust: the names and values that are accepted from a file, a database, a dataset or a model.
 
-A parameter that names a program, a library, a path or a file decides what is run. To put it on a
-launch is to run it. Such a parameter is accepted only from this command line or from a local
-cluster file. Other parameters are accepted from outside if they are in a space that is shipped or
-the user's own.
+A parameter that names a program, a library, a path or a file decides what is run: launching with it
+runs it. It is accepted only from this command line or from a local cluster file. Other parameters
+are accepted from outside if they are in a shipped space or one of the user's own.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ _PROGRAM_WORDS = (
     r"agents?|cmd|cmdline|commands?|debugger|ddd|exec|executable|execute|fork|gdb|gtool|hooks?"
     r"|launch|launcher|program|rsh|script|shell|simulator|ssh|strace|tool|valgrind|wrapper|xterm"
 )
-"""What is started, and how."""
+"""Names of what is started, and how."""
 _ARGUMENT_WORDS = r"args?|arguments?|argv|options|opts|env|envars?|environ|environment|envlist"
-"""Words and variables that are handed to what is started: a word may be an option of it."""
+"""Words and variables passed to the started program: a word may be an option of it."""
 _LIBRARY_WORDS = r"dl|dlopen|libmpi|libpmi|library|libraries|libs?|plugins?|preload"
 _IO_WORDS = (
     r"backing|config|configure|directory|dump|filem|hints|json|mail|memdump|output|pipe"
     r"|record|ref|session|snapshot|socket|syslog|topolib|xml"
 )
-"""What is read or written."""
+"""Names of what is read or written."""
 _PLACE = r"\w*?(conf|dirs?|files?|filenames?|home|paths?|prefix|root|cmd|exe|libs?)"
-"""The end of a word that says that the value is a place: ``XMLFILE``, ``PKGLIBDIR``."""
+"""Endings of words whose value is a path: ``XMLFILE``, ``PKGLIBDIR``."""
 _SPOKEN_TO = r"proxy|remote|report|server|servers|uri|url"
-"""Who is spoken to, and who may speak to a process."""
+"""Names of peers of a process."""
 _WORDS = re.compile(
     "|".join((_PROGRAM_WORDS, _ARGUMENT_WORDS, _LIBRARY_WORDS, _IO_WORDS, _PLACE, _SPOKEN_TO))
 )
@@ -51,7 +50,7 @@ _FAMILIES = re.compile(
     r"|FI_HOOK|CUDA_INJECTION64|OMP_TOOL"
     # Interpreters and shells.
     r"|BASH|ZSH|KSH|PYTHON|PERL|RUBY|LUA|TCL|JAVA|JDK|NODE|JULIA|PHP|R|OCTAVE|MATLAB|DOTNET|GIT"
-    # Launchers, and containers, which bring in folders and variables.
+    # Launchers, and containers, which add folders and variables.
     r"|SLURM|SSH|SUDO|HYDRA|HYDI|MPIEXEC|PMI|PMIX|PRTE|I_MPI_HYDRA|I_MPI_JOB|I_MPI_TUNING"
     r"|I_MPI_STATS|(APPTAINER|SINGULARITY)(ENV)?|DOCKER|PODMAN|ENROOT|SARUS|SHIFTER|PYXIS|OCI"
     r")(_.*)?"
@@ -63,16 +62,16 @@ _SINGLE = re.compile(
     r"|RUBY[A-Z]+|MAIL|DISPLAY|CC|CXX|CPP|FC|F77|F90|MAKE|[A-Z]*FLAGS|[A-Z]{2,}RC)"
 )
 _WHOLE = re.compile(r"mca(_base)?_verbose|plm|odls|schizo|ras|psec|(rmaps|hwloc)_\w*topology")
-"""Names that say it as a whole: the first may send output to a file, the next choose what starts
-programs and who may connect.  The mapping's topology is read from a file; others are shapes."""
+"""Complete names: the first may send output to a file, the next choose what starts programs and who
+may connect. The mapping's topology is read from a file; others are shapes."""
 _VALUE = re.compile(r"[A-Za-z0-9_.,:^+=@%-]{1,500}")
 _FILE_VALUE = re.compile(r"(^|[:,])file(=|:|$)", re.IGNORECASE)
 
 
 def runs_programs(name: str) -> bool:
-    """Whether a parameter or variable of this name decides what is run, loaded, read or written.
+    """True if a parameter or variable of this name decides what is run, loaded, read or written.
 
-    Prefixes such as ``OMPI_MCA_`` and ``PRTE_MCA_`` make no difference.
+    Prefixes such as ``OMPI_MCA_`` and ``PRTE_MCA_`` are ignored.
     """
     plain = name
     while (prefix := _PREFIX.match(plain)) is not None:
@@ -95,7 +94,7 @@ def check_name(name: str, origin: str) -> None:
 
 
 def check_value(name: str, value: object, origin: str) -> None:
-    """Raise UsageError for a value that could name a file, or be read as more than one word."""
+    """Raise UsageError for a value that could name a file, or be read as several words."""
     text = str(value)
     if not _VALUE.fullmatch(text) or _FILE_VALUE.search(text):
         raise UsageError(
@@ -122,7 +121,7 @@ def check_no_file(name: str, value: object, origin: str) -> None:
 def check_values(values: Mapping[str, Value], origin: str, space: Space | None = None) -> None:
     """Raise UsageError unless these names and values may come from outside.
 
-    ``space`` is a space that this command line has named: all of its levels are accepted.
+    ``space`` is a space named on this command line: all its levels are accepted.
     """
     for name, value in values.items():
         if space is not None and name in space and is_level(space, name, value):
@@ -132,16 +131,16 @@ def check_values(values: Mapping[str, Value], origin: str, space: Space | None =
 
 
 def is_level(space: Space, name: str, value: Value) -> bool:
-    """Whether a value is one of those that the space gives its parameter."""
+    """True if a value is one of the parameter's levels in the space."""
     parameter = space[name]
     return parameter.normalise(value) in parameter.levels
 
 
 def check_space(space: Space, origin: str) -> None:
-    """Raise UsageError for a space from outside that varies or implies what it must not.
+    """Raise UsageError for a space from outside that varies or implies forbidden parameters.
 
     Words and numbers of the program itself (targets ``arg`` and ``resource``) are accepted only in
-    a space that this command line names.
+    a space named on this command line.
     """
     for parameter in space:
         if parameter.target not in ("arg", "resource"):
@@ -170,7 +169,7 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
 
 
 def known_names(library: Library | None = None, spaces: Iterable[str] = ()) -> Names:
-    """Every name in the spaces that are shipped or the user's own, with its targets.
+    """Every name in the shipped spaces and the user's own, with its targets.
 
     ``spaces`` are further names or files from the command line. ``library``: its own names for
     these parameters are added. A user's file with mistakes adds nothing; one of ``spaces`` with

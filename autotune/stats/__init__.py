@@ -1,8 +1,7 @@
 """Statistics of runs: estimates, comparisons, looks, racing, blocks, power and resolution.
 
 All functions are pure: no input or output, no clock, and random numbers only from a generator that
-the caller passes. docs/explanation/statistics.md says what is computed and why, with measured
-figures.
+the caller passes. docs/explanation/statistics.md explains the methods, with measured figures.
 """
 
 from autotune.stats.blocks import DefaultLevel, design, drift_blocks

@@ -21,9 +21,9 @@ _DRIFT_SIGMAS = 4.0
 def design(settings: int, blocks: int, rng: np.random.Generator) -> list[list[int]]:
     """Run order of ``blocks`` blocks, each a random order of 0 (the default) .. settings - 1.
 
-    The orders are independent. So neither a trend within the blocks nor a speed that comes and
-    goes with a period favours a setting: within each block every order is as likely, whatever the
-    blocks before it had. Raises ``ValueError`` for fewer than two settings.
+    The orders are independent. So neither a trend within the blocks nor a periodic speed favours a
+    setting: within each block every order is equally likely, whatever the earlier blocks had.
+    Raises ``ValueError`` for fewer than two settings.
     """
     if settings < 2:
         raise ValueError("a block needs the default and at least one candidate")
@@ -36,8 +36,8 @@ def drift_blocks(times: Values, window: int = 5, *, tolerance: float = 0.10) -> 
     ``times``: seconds of the default in the order of the blocks, or of each block's median over its
     settings. A block is named if the median of the ``window`` blocks around it differs from the
     median of all blocks by more than ``tolerance`` and by more than chance explains. Single slow
-    runs are not drift. Slow trends below the tolerance do not matter, because blocks compare
-    locally. The result is empty for fewer than ``window`` + 2 blocks, which are too few.
+    runs are not drift. Trends below the tolerance do not matter, because blocks compare locally.
+    The result is empty for fewer than ``window`` + 2 blocks.
     """
     logs = np.log(np.asarray(times, dtype=np.float64))
     n = logs.size
@@ -45,8 +45,7 @@ def drift_blocks(times: Values, window: int = 5, *, tolerance: float = 0.10) -> 
         return []
     half = window // 2
     local = np.array([np.median(logs[_around(i, half, n)]) for i in range(n)])
-    # A shift of level hardly changes the differences of neighbours, so they measure the noise
-    # alone.
+    # A shift of level hardly changes the differences of neighbours, so they measure only noise.
     noise = mad_spread(np.diff(logs)) / np.sqrt(2)
     chance = _DRIFT_SIGMAS * 1.2533 * noise / np.sqrt(window)
     is_drift = np.abs(local - np.median(logs)) > max(float(np.log1p(tolerance)), float(chance))
@@ -56,9 +55,9 @@ def drift_blocks(times: Values, window: int = 5, *, tolerance: float = 0.10) -> 
 class DefaultLevel:
     """The default's time at any place of the run order.
 
-    ``times``: seconds of its runs at the rising ``places``. The level before and after a place is
-    the median of up to ``nearest`` runs on that side. It is interpolated in run order (in
-    logarithms). If there are runs on one side only, their median is taken.
+    ``times``: seconds of its runs at the ascending ``places``. The level before and after a place
+    is the median of up to ``nearest`` runs on that side, interpolated in run order (in logarithms).
+    If only one side has runs, their median is taken.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class Comparison:
     hi: float
     """Ends of the interval (-1 and ``inf`` if open); without an interval, the observed range."""
     n: int
-    """Number of blocks that were used."""
+    """Number of blocks used."""
     level: float
     """Exact coverage of [lo, hi] for this candidate; below 1 - alpha only without an interval."""
     nominal: float
@@ -62,9 +62,9 @@ class Comparison:
     interval: bool
     verdict: Verdict
     significant: bool
-    """Whether the interval excludes 0."""
+    """True if the interval excludes 0."""
     bound: Bound
-    """What ``gain`` is if more than half of the blocks are censored."""
+    """The meaning of ``gain`` if more than half of the blocks are censored."""
     ties: int
     """Blocks whose two figures differ by no more than the resolution of the metric."""
     min_gain: float
@@ -88,7 +88,7 @@ def compare(
     resolution: float | None = None,
     method: Method = "sign",
 ) -> Comparison:
-    """Compare once, at a number of blocks that was fixed before.
+    """Compare once, at a number of blocks fixed in advance.
 
     Use ``LookPlan.decide`` for repeated looks. The times are one run of each setting per block, in
     seconds, in the order of the blocks. The time of a censored run is the limit that ended it.
@@ -113,8 +113,8 @@ def judge(
 ) -> Comparison:
     """The comparison whose interval ends at the ``rank``-th value from either side.
 
-    Rank 0 means no interval. ``level`` is the exact coverage of this rank. Without an interval, the
-    coverage of the range, 1 - 2^(1-n), is stored instead. Raises :class:`NoBlocks`.
+    Rank 0 means no interval. ``level`` is the exact coverage of this rank. Without an interval, it
+    is the coverage of the range, 1 - 2^(1-n). Raises :class:`NoBlocks`.
     """
     if ratios.n == 0:
         raise NoBlocks("a comparison needs at least one block")
@@ -158,7 +158,8 @@ def verdict(gain: float, lo: float, hi: float, min_gain: float) -> Verdict:
 
 
 def _values(logs: Floats, method: Method) -> Floats:
-    """The values whose order statistics end the interval: the blocks, or all Walsh averages."""
+    """The values whose order statistics are the interval's ends: the blocks, or all Walsh
+    averages."""
     if method == "sign":
         return logs
     rows, columns = _pairs(logs.size)

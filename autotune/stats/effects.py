@@ -2,8 +2,8 @@
 
 The log ratio of a setting is modelled as the sum of one effect per level that it has, and noise.
 Most levels do nothing, so the fit is sparse: a level gets an effect only if this raises the
-marginal likelihood by more than a choice among all levels does by chance. The fit only proposes
-which parameters of a setting act; interleaved runs decide.
+marginal likelihood by more than a selection among all levels would by chance. The fit only proposes
+the active parameters of a setting; interleaved runs decide.
 
 Source: Tipping and Faul, *Fast marginal likelihood maximisation for sparse Bayesian models*
 (AISTATS 2003).
@@ -23,18 +23,19 @@ Level = tuple[str, Hashable]
 """Name of a parameter, and its value."""
 
 _CLIP = 0.5
-"""Log ratio that counts for everything slower, also for failed and stopped runs."""
+"""Log ratio assigned to everything slower, including failed and stopped runs."""
 _EVIDENCE = 2.0
 """Log marginal likelihood that an effect must add.
 
-Noise alone adds so much to one level in 50.
+Noise alone adds this much to one level in 50.
 """
 _TAIL = 4.0
 """Degrees of freedom of Student's t of the noise: one slow launch must not make an effect."""
 _REWEIGHTINGS = 3
 _STEPS = 200
 _QUIETEST = 1e-3
-"""Noise that is assumed at least: no digits are left for the ratio of an effect to less."""
+"""Lower bound of the assumed noise: below it, the ratio of an effect to noise has no digits
+left."""
 _REFERENCE = 0.25
 """Share of the noise variance of one run that the default's level adds to each setting."""
 
@@ -42,11 +43,10 @@ _REFERENCE = 0.25
 def level_effects(
     settings: Sequence[Mapping[str, Hashable]], ratios: Sequence[Sequence[float]], noise: float
 ) -> dict[Level, float]:
-    """Mean effect of each level that is seen to act, as a log ratio (negative: faster).
+    """Mean effect of each active level, as a log ratio (negative: faster).
 
     ``ratios``: T / T_default of each setting's runs; a setting without runs is left out. ``noise``:
-    standard deviation of one run's log ratio. Levels that are not in the result are taken to do
-    nothing.
+    standard deviation of one run's log ratio. Levels not in the result are considered inactive.
     """
     measurements = [(s, r) for s, r in zip(settings, ratios, strict=True) if r]
     levels = list(dict.fromkeys(level for s, _ in measurements for level in s.items()))
@@ -100,7 +100,7 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
 
 
 _FLAT = 1e-9
-"""Smallest prior precision of an effect. Flatter priors say no more, and their numbers overflow."""
+"""Smallest prior precision of an effect. Flatter priors add no information and overflow."""
 
 
 def _best_step(
@@ -108,10 +108,10 @@ def _best_step(
 ) -> tuple[int, float | None] | None:
     """The change of one level's prior precision that adds most evidence; None if none adds any.
 
-    A precision of None leaves the level out. ``variances``: posterior ones of the levels that have
-    a precision. ``rest`` and ``pull`` are S and Q of the source; where a level has a precision,
-    ``1 - S / precision`` is taken as precision times variance, because the difference of the two
-    has no digits left where the noise is small.
+    A precision of None leaves the level out. ``variances``: posterior variances of the levels with
+    a precision. ``rest`` and ``pull`` are S and Q of the source; for levels with a precision, ``1 -
+    S / precision`` is computed as precision times variance, because the difference cancels if the
+    noise is small.
     """
     best, most = None, 1e-3
     for i in range(rest.size):

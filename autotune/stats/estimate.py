@@ -48,11 +48,11 @@ def estimate(
 ) -> Estimate:
     """Median and its exact order-statistic interval of run times in seconds.
 
-    ``walls``: the wall times of the same runs; None where the values are wall times. A censored
-    value is the time limit that ended the run: the true time is longer. ``resolution``: step of the
+    ``walls``: the wall times of the same runs; None if the values are wall times. A censored value
+    is the time limit that ended the run: the true time is longer. ``resolution``: step of the
     metric, 0 for a clock, None to detect it. ``min_time``: a warning is given for runs whose wall
-    time is shorter than this. Raises ``WorkError`` for values that are no times, ``ValueError`` for
-    no values or for another number of wall times.
+    time is shorter than this. Raises ``WorkError`` for invalid times, ``ValueError`` without values
+    or for another number of wall times.
     """
     low = validate_times(values, "run time")
     if low.size == 0:

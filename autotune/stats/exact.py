@@ -8,8 +8,8 @@ Sources: the order-statistic interval of the median and the Walsh-average interv
 Wolfe and Chicken, *Nonparametric Statistical Methods*, 3.2 and 3.6; alpha spending over looks is in
 Lan and DeMets, *Biometrika* 70 (1983).
 
-Of scipy only ``special`` is used: ``stats`` and ``optimize`` take half a second to import, and each
-command that measures would wait for them.
+Only ``special`` of scipy is used: ``stats`` and ``optimize`` take half a second to import, and each
+measuring command would wait for them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def wilcoxon_tail(n: int, k: int) -> float:
 
 
 def spendable_tail(function: Spending, share: float, tail: float) -> float:
-    """How much of ``tail`` may be spent after a ``share`` (0..1) of the planned blocks."""
+    """The part of ``tail`` that may be spent after a ``share`` (0..1) of the planned blocks."""
     from scipy import special
 
     if share >= 1:
@@ -119,7 +119,7 @@ def hypergeometric(total: int, successes: int, draws: int) -> Floats:
 
 
 def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that only rises, or only falls, is 0 between two places, to 1e-12."""
+    """The zero of a monotone function between two places, to 1e-12."""
     rises = function(high) > 0
     while high - low > 1e-12:
         half = (low + high) / 2

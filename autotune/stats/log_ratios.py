@@ -36,7 +36,7 @@ class LogRatios:
     resolution: float
     """Step of the metric in seconds; 0 if it has none."""
     coarseness: float
-    """The step as a share of the median run time: the smallest gain that can be seen."""
+    """The step as a share of the median run time: the smallest visible gain."""
     ties: int
     """Complete blocks whose two figures differ by no more than the resolution."""
 
@@ -78,7 +78,7 @@ def detect_resolution(values: Values) -> float | None:
 
 
 def validate_times(values: Values, what: str) -> Floats:
-    """The values as an array; raises ``WorkError`` with the first value that is no time."""
+    """The values as an array; raises ``WorkError`` with the first invalid time."""
     array = np.asarray(values, dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(array) | (array < 0))
     if wrong.size:
@@ -109,8 +109,8 @@ def log_ratios(
     """Bounds of log(default / candidate) per block; times in seconds, one of each per block.
 
     ``resolution``: step of the metric in seconds; 0 for a clock, None to detect it. The time of a
-    censored run is the limit that ended it. Raises ``WorkError`` for values that are no times and
-    for a time of 0 s of a metric without a step, ``ValueError`` for sequences of different length.
+    censored run is the limit that ended it. Raises ``WorkError`` for invalid times and for 0 s in a
+    metric without a step, ``ValueError`` for sequences of different length.
     """
     slow, fast = validate_times(default, "default"), validate_times(candidate, "candidate")
     if slow.shape != fast.shape:
@@ -171,11 +171,11 @@ def _resolution(
 def noise_band(
     ratio: float, variance: float, freedom: int, runs: int, defaults: int, level: float = 0.95
 ) -> tuple[float, float] | None:
-    """Interval of a ratio of times that the noise of single runs gives it, for a first look.
+    """Interval of a ratio of times from the noise of single runs, for a first look.
 
-    ``variance`` is that of one log time with ``freedom`` degrees of freedom; the ratio is of the
-    median of ``runs`` runs to that of ``defaults`` runs of the default. The choice among many
-    settings is not in it, so it proves nothing. None without a degree of freedom.
+    ``variance`` is that of one log time with ``freedom`` degrees of freedom; the ratio compares the
+    median of ``runs`` runs with that of ``defaults`` runs of the default. It ignores the selection
+    among many settings, so it proves nothing. None without a degree of freedom.
     """
     if freedom < 1 or runs < 1 or defaults < 1:
         return None

@@ -1,7 +1,7 @@
 """Means: the total time of a setting against that of the default.
 
 A setting may be faster in most launches and cost more in the mean, if some of its launches take
-much longer. The median does not show it; who pays for hours does.
+much longer. The median does not show it, but the bill for compute hours does.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class MeanDifference:
 
     @property
     def slower(self) -> bool:
-        """Whether the setting is shown to take longer in the mean."""
+        """True if the setting provably takes longer in the mean."""
         return self.at_least > 0
 
 

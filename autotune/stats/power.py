@@ -1,7 +1,7 @@
-"""Resolution and power: which gain so many blocks can show, and what further blocks would decide.
+"""Resolution and power: the gain that a number of blocks can show, and the use of further blocks.
 
-The first part is for ``autotune noise``: the gain that can be resolved on this machine, and in
-which time. The second part estimates what more blocks decide if they are like the measured ones.
+``autotune noise`` uses the gain that this machine can resolve, and the time needed.
+:func:`decision_power` estimates what more blocks would decide if they are like the measured ones.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def resolution_table(
         if chance is None:
             continue
         # A few runs say little about the tails, so the wider of the empirical and normal quantile
-        # counts.
+        # is used.
         empirical = float(np.quantile(noise, chance))
         normal = float(special.ndtri(chance)) * mad_spread(noise)
         gain = float(np.expm1(max(empirical, normal) + np.log1p(coarseness)))
@@ -98,7 +98,7 @@ _MOST = 1000
 class PowerEstimate:
     """The chance that a plan comes to a decision, and the number of blocks for it.
 
-    ``chance`` is 0 to 1. In four of five of the simulations that decide, ``blocks`` are enough.
+    ``chance`` is 0 to 1. ``blocks`` suffice in four of five deciding simulations.
     """
 
     chance: float
@@ -110,9 +110,9 @@ def decision_power(
 ) -> PowerEstimate:
     """Simulate ``plan`` many times on blocks drawn from the measured ones, with replacement.
 
-    ``logs``: log(T_default / T) of each measured block, at least one. ``keep_blocks``: the
-    measured blocks are the plan's own first blocks, and only the others are drawn. The result is an
-    estimate: it cannot include noise that was not measured yet.
+    ``logs``: log(T_default / T) of each measured block, at least one. ``keep_blocks``: the measured
+    blocks are the plan's own first blocks, and only the others are drawn. The result is an
+    estimate: it cannot include noise not measured yet.
     """
     decision_blocks = [blocks for blocks in _decisions(plan, logs, keep_blocks, seed) if blocks]
     if not decision_blocks:
@@ -125,7 +125,7 @@ def decision_power(
 def _decisions(
     plan: LookPlan, logs: Sequence[float], keep_blocks: bool, seed: int
 ) -> Iterator[int]:
-    """For each simulation the number of blocks at its decision, or 0 if it comes to none."""
+    """For each simulation the number of blocks at its decision, or 0 without a decision."""
     rng = np.random.default_rng(seed)
     log_ratios = np.asarray(logs, dtype=np.float64)
     last = plan.looks[-1]
@@ -138,7 +138,7 @@ def _decisions(
 
 
 def required_pairs(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
-    """Pairs of a new comparison with one look that decides with 80 % chance; None for over 1000."""
+    """Pairs of a new comparison with one look that decides with 80 % chance; None above 1000."""
     for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
         if _decides(LookPlan.single_look(pairs, min_gain=min_gain), logs, seed):
             return pairs
@@ -146,7 +146,7 @@ def required_pairs(logs: Sequence[float], min_gain: float, seed: int = 0) -> int
 
 
 def _decides(plan: LookPlan, logs: Sequence[float], seed: int) -> bool:
-    """Whether the chance of a decision is at least :data:`POWER`; ends when this is certain."""
+    """True if the chance of a decision is at least :data:`POWER`; ends when this is certain."""
     undecided_draws = (blocks for blocks in _decisions(plan, logs, False, seed) if not blocks)
     return next(itertools.islice(undecided_draws, _MAX_UNDECIDED_DRAWS, None), None) is None
 

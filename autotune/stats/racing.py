@@ -1,4 +1,4 @@
-"""The race: one run for every setting, further runs only where they can change the choice.
+"""The race: one run for every setting, further runs only if they can change the choice.
 
 The data are ratios T / T_default of the same neighbourhood (``blocks.DefaultLevel``); below 1 is
 faster. A run that failed, or that the time limit ended, is ``math.inf``: its setting is excluded.
@@ -22,7 +22,7 @@ from autotune.stats.exact import Floats, Values
 from autotune.stats.warnings import mad_spread
 
 MAX_RUNS = 6
-"""Largest number of runs of a setting in the race; more runs are left to the confirmation."""
+"""Largest number of runs of a setting in the race; further runs belong to the confirmation."""
 
 _FIT_STEPS = 15
 _CLIFF = math.log(1.35)  # settings slower than this are left out of the fit of the size of gains
@@ -97,9 +97,9 @@ def next_run(
     """Index of the setting whose next run decides most; None if no run would change the choice.
 
     Settings without a run come first. Then the run goes to the leader (the default, if no setting
-    is expected to be faster) or to its rival, the setting most likely to be faster than the leader
-    by half of ``min_gain``: to the one that is known less well. The race ends if that chance is
-    below ``doubt``, or if both have ``max_runs`` runs.
+    is expected to be faster) or to its rival, the setting most likely to be faster by half of
+    ``min_gain``: to the less well known of the two. The race ends if that chance is below
+    ``doubt``, or if both have ``max_runs`` runs.
     """
     counts = np.array([len(c) for c in candidates])
     if counts.size == 0:

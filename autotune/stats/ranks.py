@@ -30,8 +30,8 @@ def spearman_z(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def rank_sum_z(first: Sequence[float], second: Sequence[float]) -> float:
-    """How far the values of ``second`` lie above those of ``first``, over the standard deviation;
-    0 if one of them is empty."""
+    """How far the values of ``second`` lie above those of ``first``, over the standard deviation; 0
+    if one of them is empty."""
     m, n = len(first), len(second)
     if not m or not n:
         return 0.0
@@ -42,7 +42,7 @@ def rank_sum_z(first: Sequence[float], second: Sequence[float]) -> float:
 def neighbours_z(values: Sequence[float]) -> float:
     """How much closer neighbours lie than values at random, over the standard deviation.
 
-    Large for values that come in spells or drift; 0 for fewer than four, or if all are equal.
+    Large for values in spells or with drift; 0 for fewer than four, or if all are equal.
     """
     n = len(values)
     place = ranks(values) if n else np.zeros(0)

@@ -1,17 +1,16 @@
-"""Screening by a cheap form of a program: when a setting shows no gain, and whether that tells.
+"""Screening by a cheap form of a program: when a setting shows no gain, and if that is reliable.
 
 A setting is run in the cheap form once, then the default, then the setting again. It is screened
-out if both of its runs, made longer by the smallest gain that is looked for, are slower than each
-of the last five runs of the default. If the setting has at least that gain in the cheap form, all
-of these times come from one distribution, at best: each order of them is equally likely. So the
-rule screens the setting out with a probability of at most :data:`CHANCE`, whatever the distribution
-of the noise is, if the runs are independent.
+out if both of its runs, lengthened by the smallest relevant gain, are slower than each of the last
+five runs of the default. If the setting has just that gain in the cheap form, all these times come
+from one distribution: each order is equally likely. So, with independent runs, it is screened out
+with a probability of at most :data:`CHANCE`, for any distribution of the noise.
 
 Cheap and full runs disagree if their rank correlation (Spearman) is too low. Noise and settings
-that hardly differ lower the correlation of forms that agree, too. So the correlation that is needed
-is multiplied by the reliability of both figures: the correlation with their true values that their
-noise allows (Spearman, Am. J. Psychol. 15, 1904). Some correlation is needed all the same: a cheap
-form that tells nothing can only lose the best setting.
+that hardly differ lower the correlation of forms that agree, too. So the required correlation is
+multiplied by the reliability of both figures: the correlation with their true values that their
+noise allows (Spearman, Am. J. Psychol. 15, 1904). Some correlation is always required: an
+uninformative cheap form can only lose the best setting.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ import numpy as np
 from autotune.stats.exact import Floats
 
 DEFAULTS = 5
-"""Runs of the default with which a setting is compared."""
+"""Number of runs of the default with which a setting is compared."""
 CHANCE = 1 / math.comb(DEFAULTS + 2, 2)
-"""Largest probability that the rule screens out a setting with the gain that is looked for."""
+"""Largest probability that the rule screens out a setting with the smallest relevant gain."""
 AGREEMENT = 0.6
-"""Smallest rank correlation of true cheap and full times with which screening goes on."""
+"""Smallest rank correlation of true cheap and full times for screening to continue."""
 LEAST_RELIABILITY = 0.5
-"""The needed correlation is multiplied by no less than this."""
+"""The required correlation is multiplied by no less than this."""
 
 
 def shows_no_gain(value_s: float, defaults_s: Sequence[float], min_gain: float) -> bool:
-    """Whether one run, made longer by ``min_gain``, is slower than each of the default's last runs.
+    """True if one run, lengthened by ``min_gain``, is slower than each of the default's last runs.
 
     ``value_s`` and ``defaults_s`` are seconds of the same form, those of the default in order.
-    False as long as there are not :data:`DEFAULTS` of them.
+    False with fewer than :data:`DEFAULTS` of them.
     """
     last = defaults_s[-DEFAULTS:]
     return len(last) == DEFAULTS and value_s * (1 + min_gain) > max(last)
@@ -57,7 +56,7 @@ def clear_step(variance: float, freedom: int) -> float:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The rank correlation of two figures of ``settings`` settings, and the one that is needed."""
+    """The rank correlation of two figures of ``settings`` settings, and the required one."""
 
     correlation: float
     needed: float
@@ -67,7 +66,7 @@ class Agreement:
     def of(
         cls, pairs: Sequence[tuple[float, float]], cheap_variance: float, full_variance: float
     ) -> Agreement:
-        """``pairs`` are cheap and full ratio of each setting, infinite if it failed.
+        """The agreement of ``pairs``: cheap and full ratio of each setting, infinite if it failed.
 
         The variances are those of one log time of the default in each form.
         """
@@ -78,7 +77,7 @@ class Agreement:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the correlation is below the needed one."""
+        """True if the correlation is below the required one."""
         return self.correlation < self.needed
 
 
@@ -86,7 +85,7 @@ def reliability(ratios: Sequence[float], variance: float) -> float:
     """The correlation of ratios with their true values, from 0 to 1.
 
     ``variance`` is that of one log time of the default. The spread of the ratios is that of their
-    middle half, so that a few very slow settings do not hide that the others are equal.
+    middle half, so that a few very slow settings do not hide the equality of the others.
     """
     logs = [math.log(ratio) for ratio in ratios if 0 < ratio < math.inf]
     if len(logs) < 2:
@@ -99,7 +98,7 @@ def reliability(ratios: Sequence[float], variance: float) -> float:
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     """Spearman's correlation of two figures of the same settings; infinite figures rank last.
 
-    0 if either has only one rank, since then nothing is known.
+    0 if either has only one rank, since it is then undefined.
     """
     ranks = [_ranks(figures) for figures in (one, other)]
     if any(np.ptp(column) == 0 for column in ranks if len(column)) or len(one) < 2:

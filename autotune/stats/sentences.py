@@ -46,7 +46,7 @@ def estimate_words(e: Estimate) -> str:
 
 
 def _extra(gain: float) -> str:
-    """A loss as extra time; from twice the time on, as a factor."""
+    """A loss as extra time; from a factor of two on, as a factor."""
     times = 1 / (1 + gain)
     return f"{(times - 1) * 100:.1f} % slower" if times < 2 else f"{times:.1f}x the time"
 

@@ -1,15 +1,15 @@
 """Sequential tests: looks at fixed numbers of blocks, and the error budget of a study.
 
 Alpha is split over looks and finalists. The interval shown at a look is a repeated confidence
-interval: all of them together cover the true gain with the promised probability. So a study may
-stop early, continue later or be cut off by a budget and loses no validity. A decision depends on
-the blocks up to the last complete look, never on later blocks.
+interval: all of them together cover the true gain with the promised probability. So a study stays
+valid if it stops early, continues later or is cut off by a budget. A decision depends on the blocks
+up to the last complete look, never on later blocks.
 
 The error budget of a study is one alpha for its whole life, split over rounds. A study that is
-extended proves again; each proof is a round. Round k may spend three quarters of what the earlier
-rounds left, so all rounds together never spend more than alpha, whatever their number. Most studies
-have one round, so the first gets most: with 3.4 % of 5 % it has the order statistics that the whole
-5 % would give to one finalist or two.
+extended proves again; each proof is a round. Round k may spend three quarters of what earlier
+rounds left, so any number of rounds never spends more than alpha. Most studies have one round, so
+the first gets most: with 3.4 % of 5 % it has the order statistics that the whole 5 % would give to
+one or two finalists.
 """
 
 from __future__ import annotations
@@ -59,31 +59,31 @@ class Decision:
 
     @property
     def stop(self) -> bool:
-        """Whether the decision is final."""
+        """True if the decision is final."""
         return self.outcome != "continue"
 
 
 @dataclass(frozen=True)
 class LookPlan:
-    """How finalists are compared with the default; fixed before the first block is run.
+    """The plan for comparing finalists with the default; fixed before the first block is run.
 
     ``alpha`` is for the whole study: both sides, all looks, all ``finalists`` (Bonferroni). A win
     is declared from ``win_from`` blocks on. ``futility``: stop when the chance of a win, under a
     gain that this plan finds with 80 % probability, is below this number (0: never). This stop can
-    only lose wins, not make them.
+    only lose wins, not create them.
 
     With a ``margin`` (0.02: 2 %) the plan tests non-inferiority. The looks go on until the lower
     end of the interval of T_default / T - 1 lies above -margin ("not slower"), its upper end lies
     below -margin ("worse"), or the last look is done. Each of the two is false with a probability
-    of ``tail`` at most. ``decide_at``: nothing is decided before this look, and the blocks end
-    there in any case. It is for a caller that decides over several comparisons together; a later
-    look is as valid as the first.
+    of at most ``tail``. ``decide_at``: nothing is decided before this look, and the blocks always
+    end there. It is for a caller that decides over several comparisons together; a later look is as
+    valid as the first.
 
     ``symmetric``: neither side is the present choice, so a loss is as much an answer as a win, and
-    both have the same rules. The looks go on although a win is ruled out or unlikely, until one
-    side is better by ``min_gain``, there is no relevant difference, or the last look is done.
+    both have the same rules. The looks go on even if a win is ruled out or unlikely, until one side
+    is better by ``min_gain``, there is no relevant difference, or the last look is done.
 
-    Raises ``UsageError`` for values that make no valid plan.
+    Raises ``UsageError`` for an invalid plan.
     """
 
     looks: tuple[int, ...] = LOOKS
@@ -147,7 +147,7 @@ class LookPlan:
 
     @property
     def first_interval(self) -> int:
-        """Blocks of the first look that has an interval; of the last look, if none has one."""
+        """Blocks of the first look with an interval; of the last look, if none has one."""
         look_ranks = zip(self.looks, self.ranks, strict=True)
         return next((look for look, rank in look_ranks if rank > 0), self.looks[-1])
 
@@ -254,10 +254,10 @@ class LookPlan:
     def win_chance(self, ratios: LogRatios) -> float:
         """Chance (0..1, an upper bound) that the last look will show a win.
 
-        A win needs few blocks at or below 0 and half of the blocks at ``min_gain``. The blocks to
-        come are assumed to have a gain that the plan finds with 80 % probability, and to reach
-        ``min_gain`` in half of the cases. If the blocks left cannot make a win, the chance is
-        exactly 0.
+        A win needs few blocks at or below 0 and half of the blocks at ``min_gain``. Future blocks
+        are assumed to have a gain that the plan finds with 80 % probability, and to reach
+        ``min_gain`` in half of the cases. If the remaining blocks cannot produce a win, the chance
+        is exactly 0.
         """
         from scipy import special
 
@@ -280,7 +280,7 @@ def looks_up_to(pairs: int) -> tuple[int, ...]:
 
 
 def settle(decisions: Sequence[Decision]) -> list[Decision]:
-    """The finalists' decisions, in which open finalists that trail a winner are stopped too."""
+    """The finalists' decisions; open finalists that trail a winner are stopped, too."""
     winner_index = winner(decisions)
     if winner_index is None:
         return list(decisions)
@@ -294,7 +294,7 @@ def settle(decisions: Sequence[Decision]) -> list[Decision]:
 
 
 def winner(decisions: Sequence[Decision]) -> int | None:
-    """Index of the finalist with the largest gain among those that are better; None if none is."""
+    """Index of the better finalist with the largest gain; None if no finalist is better."""
     better = [i for i, d in enumerate(decisions) if d.outcome == "better"]
     return max(better, key=lambda i: decisions[i].comparison.gain, default=None)
 

@@ -1,9 +1,8 @@
 """Slow launches: a test for a difference that the median does not show.
 
-A launch is slow if it takes a multiple of the default's time at that moment that noise explains in
-no case: 1.5 on a quiet machine, 2 on a noisy one. If a fifth of the launches are slow, the medians
-do not show them. Fisher's exact test compares how often slow launches come, one-sided in each
-direction.
+A launch is slow if it takes a multiple of the default's present time that noise cannot explain: 1.5
+on a quiet machine, 2 on a noisy one. If a fifth of the launches are slow, the medians do not show
+it. Fisher's exact test compares the rates of slow launches, one-sided in each direction.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ def slow_from(noise: float) -> float:
 class SlowLaunches:
     """Slow launches of a candidate beside the default's.
 
-    ``threshold``: the multiple of the usual time from which they were called slow. ``rarer_from``
-    and ``more_from`` are rates (0..1) of the candidate that so many launches would show with 80 %
-    probability; None if not even a rate of 0 or 1 would be shown.
+    ``threshold``: the multiple of the usual time from which they count as slow. ``rarer_from`` and
+    ``more_from`` are rates (0..1) of the candidate that this number of launches would show with 80
+    % probability; None if even a rate of 0 or 1 would not be shown.
     """
 
     slow: int

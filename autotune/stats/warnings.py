@@ -1,10 +1,10 @@
 """Warnings on figures that are less certain than they look (as in pyperf).
 
-The first part is about the times of runs and of comparisons. The last part asks whether the guard
-rejects the runs of one setting more often than those of the default. Rejected runs are repeated. So
-a setting that makes other processes busy (helpers outside its own tree, a daemon that it wakes)
-would be judged by its undisturbed runs only. The test is Fisher's exact test, one-sided, because a
-setting that is rejected *less* often merely runs for a shorter time.
+Most concern the times of runs and comparisons. :func:`depends_on_setting` tests if the guard
+rejects a setting's runs more often than the default's. Rejected runs are repeated. So a setting
+that makes other processes busy (helpers outside its tree, a daemon that it wakes) would be judged
+only by its undisturbed runs. The test is Fisher's exact test, one-sided, because a setting that is
+rejected *less* often merely runs for a shorter time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from autotune.stats.log_ratios import LogRatios
 SPREAD = 0.10  # robust cv from which a median of runs is called unstable
 COARSE = 0.01  # step of the metric, as a share of the median, from which it is called coarse
 _OUTLIER = 5.0  # in robust standard deviations
-_MODES_MIN = 8  # with fewer runs two groups cannot be told from chance
+_MODES_MIN = 8  # with fewer runs two groups may be chance
 _MODES_DISTANCE = 6.0  # distance of the groups in their own standard deviations
 _MODES_SHIFT = 0.03  # and as a share of the median: smaller steps do not matter
 
@@ -35,8 +35,8 @@ def run_warnings(
 ) -> list[Note]:
     """Warnings on complete run times in seconds, shape (n,), n >= 1.
 
-    ``walls``: the wall times of the same runs. They are the values themselves, unless the program
-    prints its own figure: that may be the time of one operation of many.
+    ``walls``: the wall times of the same runs. They equal the values, unless the program prints its
+    own figure, perhaps the time of one operation of many.
     """
     median, wall = float(np.median(values)), float(np.median(walls))
     notes = []
@@ -144,7 +144,7 @@ def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> t
 
 
 def _two_groups(values: Floats) -> tuple[float, float] | None:
-    """Means of two groups that are clearly apart, each of at least a quarter of the runs."""
+    """Means of two clearly separate groups, each with at least a quarter of the runs."""
     n = values.size
     if n < _MODES_MIN:
         return None
@@ -168,10 +168,10 @@ ALPHA = 0.01
 def depends_on_setting(
     rejections: int, runs: int, default_rejections: int, default_runs: int, *, alpha: float = ALPHA
 ) -> bool:
-    """Whether ``rejections`` of ``runs`` attempts are more than chance beside the default's.
+    """True if ``rejections`` of ``runs`` attempts are more than the default's by more than chance.
 
-    The attempts of both must be interleaved in time. ``alpha``: chance of True although the
-    setting makes no difference. Raises ``ValueError`` for more rejections than runs.
+    The attempts of both must be interleaved in time. ``alpha``: chance of True if the setting makes
+    no difference. Raises ``ValueError`` for more rejections than runs.
     """
     if not (0 <= rejections <= runs and 0 <= default_rejections <= default_runs):
         raise ValueError("rejections must lie between 0 and the number of runs")

@@ -3,10 +3,10 @@
 :class:`Database` is one opened database. :class:`Sqlite` and :class:`Postgresql` have all that
 differs between the two.
 
-The last part names who may write the studies of a database; only a server knows this. A column with
-the writer of a row is no proof, because whoever may write the row may write that column. A trigger
-could fill it in, but the table's owner may remove the trigger. What a server can tell for certain
-is which roles have the right to write.
+:func:`writers` lists who may write the studies of a database; only a server knows this. A column
+with the writer of a row is no proof, because whoever may write the row may write that column. A
+trigger could set it, but the table's owner may remove the trigger. A server knows only the roles
+with the right to write.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ from runner.supervise import DeferredInterrupts
 
 BUSY_TIMEOUT_S = 30.0
 LONGEST_S = 120.0
-"""Seconds after which a transaction of SQLite is ended: a stranger's file may hold one without end.
-"""
+"""Seconds after which a transaction of SQLite is ended: a foreign file may never end one."""
 _PATIENCE_WITH_WRITES = 30
 """A migration writes every row."""
 _STEPS = 100_000
-"""Instructions of SQLite between two looks at the clock, and at signals."""
+"""Instructions of SQLite between two checks of the clock and of signals."""
 
 
 class Database:
@@ -50,8 +49,8 @@ class Database:
 
     ``read`` and ``write`` are one transaction each; a Ctrl-C meanwhile is raised at its end. With
     ``read_only`` the database itself refuses every write, and no file is created. With ``tolerant``
-    damaged rows are left out of what is read (:mod:`autotune.store.rows`). Raises UsageError
-    for inconsistent data, and the dialect's error or WorkError if the database fails.
+    damaged rows are skipped (:mod:`autotune.store.rows`). Raises UsageError for inconsistent data,
+    and the dialect's error or WorkError if the database fails.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class Database:
         self._engine = self.dialect.engine(location.url)
         self._reader = self._engine
         self.damage = Damage()
-        """Rows that were left out; always empty in a database that does not tolerate any."""
+        """Rows that were left out; always empty if the database does not tolerate any."""
         if tolerant:
             self._reader = self._engine.execution_options(**{TOLERATES: self.damage})
         self._writer = self._engine.execution_options(**{WRITES: True})
@@ -80,7 +79,7 @@ class Database:
 
     @property
     def url(self) -> URL:
-        """Where the database is, including the password; not for messages."""
+        """The database's location, including the password; not for messages."""
         return self.location.url
 
     @contextmanager
@@ -91,9 +90,9 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is stored whole or not at all; durable when the block has ended.
+        """A transaction that is stored completely or not at all; durable after the block.
 
-        Raises WorkError as :meth:`check_place`; what the block stored is in the copy then.
+        Raises WorkError as :meth:`check_place`; the copy then has what the block stored.
         """
         if self._replacement_error is not None:
             raise self._replacement_error
@@ -103,10 +102,10 @@ class Database:
             self.check_place()
 
     def check_place(self) -> None:
-        """Raise WorkError if the opened file is not the one of that name any more.
+        """Raise WorkError if the opened file no longer has its name.
 
-        Somebody deleted or replaced it: what is written now would be gone with the last connection.
-        The first time, all that the open file has is saved to a new file, which the message names.
+        Somebody deleted or replaced it: later writes would vanish with the last connection. The
+        first time, the open file's content is saved to a new file, which the message names.
         """
         with self._checking:
             if self._replacement_error is None and self.dialect.is_replaced():
@@ -116,7 +115,7 @@ class Database:
             raise self._replacement_error
 
     def ready(self) -> None:
-        """Make the settings of a database that is known to be a store."""
+        """Apply the settings to a database that is known to be a store."""
         with _held_back(), self._explain_errors():
             self.dialect.ready(self._engine)
 
@@ -147,15 +146,15 @@ class Database:
 def _held_back() -> Iterator[None]:
     """Hold a Ctrl-C back until the block has ended; a second one ends the block.
 
-    Within SQLAlchemy it would leave the transaction open, and the database locked by this very
-    process. The second one is for a server that does not answer.
+    Within SQLAlchemy it would leave the transaction open and the database locked by this process.
+    The second one is for a server that does not respond.
     """
     interrupts = DeferredInterrupts(_raise_the_second)
     try:
         with interrupts:
             yield
     finally:
-        # One that is entered outside of this one reports it.
+        # An outer DeferredInterrupts reports it.
         if interrupts.count and not DeferredInterrupts.is_entered():
             raise KeyboardInterrupt
 
@@ -182,7 +181,7 @@ class Dialect(Protocol):
     """The operations that SQLite and PostgreSQL do in different ways."""
 
     shares_database: bool
-    """Whether tables of other programs may be in the same database."""
+    """True if tables of other programs may be in the same database."""
 
     def engine(self, url: URL) -> Engine: ...
 
@@ -190,7 +189,7 @@ class Dialect(Protocol):
         """Prevent other processes from creating or migrating tables until the transaction ends."""
 
     def ready(self, engine: Engine) -> None:
-        """Make the settings of the database; called when it is known to be a store."""
+        """Apply the settings to a database that is known to be a store."""
 
     def now(self) -> str:
         """SQL for the seconds since the epoch by the database's clock; workers' may differ."""
@@ -205,13 +204,13 @@ class Dialect(Protocol):
         ...
 
     def is_replaced(self) -> bool:
-        """Whether the database is not in its place any more, although it is open."""
+        """True if the open database was replaced or deleted."""
         ...
 
     def save(self, engine: Engine) -> WorkError | None:
-        """Save the content of a replaced database; the error says where it is.
+        """Save the content of a replaced database; the returned error says where.
 
-        None if the open connection is in use and no other can be opened: nothing is saved then.
+        None if nothing was saved: the connection is in use and no other can be opened.
         """
         ...
 
@@ -220,8 +219,8 @@ class Sqlite:
     """A SQLite file in write-ahead mode: readers never wait, and one writer works at a time.
 
     Nothing committed is lost when the process is killed (kill -9). ``synchronous=NORMAL`` leaves
-    the flush to the disk to the operating system. So what is committed survives the process, but
-    not always a power cut: the file stays valid, but the last commits may be missing.
+    the flush to the disk to the operating system. So commits survive the process, but not always a
+    power cut: the file stays valid, but may lack the last commits.
     """
 
     shares_database = False
@@ -231,11 +230,11 @@ class Sqlite:
         self.busy_timeout_s = busy_timeout_s
         self.read_only = read_only
         self._opening_inode: tuple[int, int] | None = None
-        """Device and inode of the file, from the first connection on."""
+        """Device and inode of the file, set by the first connection."""
 
     def engine(self, url: URL) -> Engine:
         if not self._has_locks():
-            # SQLite takes the missing locks for taken ones and would wait.
+            # SQLite mistakes missing lock support for taken locks and would wait.
             raise UsageError(
                 f"the results database {self.path} cannot be used, because the file system of "
                 f"{self.path.parent} has no file locks; put it on a local disk (--store PATH or "
@@ -253,14 +252,14 @@ class Sqlite:
         return engine
 
     def _same_file(self, _connection: Any, _record: Any) -> None:
-        """Refuse a connection to another file than that of the first connection."""
+        """Refuse a connection to any file but that of the first connection."""
         if self._opening_inode is None:
             self._opening_inode = _inode(self.path)
         elif self.is_replaced():
             raise sqlite3.OperationalError(_REPLACED_TEXT)
 
     def _limit_time(self, connection: Connection) -> None:
-        """End a statement that runs when the time of its transaction is over."""
+        """End a statement that is running when its transaction's time is over."""
         longest_s = LONGEST_S
         if connection.get_execution_options().get(WRITES, False):
             longest_s *= _PATIENCE_WITH_WRITES
@@ -307,7 +306,7 @@ class Sqlite:
         )
 
     def lock(self, connection: Connection) -> None:
-        """Do nothing: BEGIN IMMEDIATE has taken the lock already."""
+        """Do nothing: BEGIN IMMEDIATE has already taken the lock."""
 
     def ready(self, engine: Engine) -> None:
         """Switch the journal mode; SQLite does not wait for locks here, so this method does."""
@@ -334,7 +333,7 @@ class Sqlite:
             )
 
     def _has_locks(self) -> bool:
-        """Whether files beside the database can be locked; the database itself is not touched."""
+        """True if files beside the database can be locked; the database itself is not touched."""
         try:
             with tempfile.TemporaryFile(dir=self.path.parent) as scratch:
                 fcntl.lockf(scratch, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -401,7 +400,7 @@ _REPLACED_TEXT = "another file has the name of the open database"
 
 
 def _inode(path: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; None if there is none, or if it cannot be seen."""
+    """Device and inode of a file; None if it does not exist or is not visible."""
     try:
         status = path.stat()
     except OSError:
@@ -410,9 +409,9 @@ def _inode(path: Path) -> tuple[int, int] | None:
 
 
 def _new_file(folders: Sequence[Path], stamp: str) -> Path:
-    """A new empty file for a saved database, private, in the first folder that can hold it.
+    """A new, empty, private file for a saved database, in the first suitable folder.
 
-    Raises OSError if none can.
+    Raises OSError if there is none.
     """
     problem = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     for folder in folders:
@@ -427,12 +426,12 @@ def _new_file(folders: Sequence[Path], stamp: str) -> Path:
 
 
 def _configure(connection: Any, _record: Any) -> None:
-    """Leave transactions to :func:`_begin` alone; the driver must not begin its own."""
+    """Leave transactions to :func:`_begin` only; the driver must not begin its own."""
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA synchronous=NORMAL")
-    # The schema may be a stranger's: it calls no function that has an effect.
+    # The schema may be foreign: it calls no function that has an effect.
     cursor.execute("PRAGMA trusted_schema=OFF")
     cursor.close()
 

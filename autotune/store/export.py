@@ -1,6 +1,6 @@
 """Export of a study: a table of its runs (CSV or Parquet), or an Optuna storage.
 
-The file appears whole or not at all. The table has one row per run, and nothing is summarised.
+The file appears completely or not at all. The table has one row per run, without summaries.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def export_study(
 ) -> Path:
     """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
 
-    ``output``: include what the programs printed, which is most of a large study's bytes. An Optuna
-    file is a storage that optuna-dashboard opens. The file appears whole or not at all; returns its
+    ``output``: include the programs' output, which is most of a large study's bytes. An Optuna file
+    is a storage that optuna-dashboard opens. The file appears completely or not at all; returns its
     path. Raises UsageError for an unknown format, for a file that exists without ``force``, and for
     a directory that does not exist; WorkError if writing fails.
     """
@@ -67,7 +67,7 @@ def export_study(
     return path
 
 
-# The imports of pandas and optuna take long and are needed only for an export, so they are here.
+# pandas and optuna take long to import and are needed only for an export.
 
 
 def _csv(store: Store, study_id: int, file: BinaryIO, output: bool) -> None:
@@ -101,9 +101,9 @@ PARAMETER = "param."
 def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFrame:
     """One row per run in order, with the study's description and its trial's values as columns.
 
-    A parameter that is not set is empty; lists and dictionaries are JSON text. ``setting`` is what
-    was launched; it may lack parameters of the trial that were found inactive. ``output``: include
-    what the programs printed. Raises UsageError for an unknown study and for a study without runs.
+    A parameter that is not set is empty; lists and dictionaries are JSON text. ``setting`` is the
+    launched one; it may lack parameters of the trial that proved inactive. ``output``: include the
+    programs' output. Raises UsageError for an unknown study and for a study without runs.
     """
     import pandas as pd
 

@@ -1,9 +1,9 @@
-"""The study key: what makes two studies the same, and two runs comparable.
+"""The study key: the properties that make two studies the same, and two runs comparable.
 
-The *hash* of a :class:`StudyKey` identifies the study. Its *context* leaves out how the search was
-made (space, strategy, options, seed), so that any study of the same program on the same machine
-finds the runs. Fields that only describe (names, paths, host names) are stored but are in neither,
-so that several nodes of one kind can work on one study of a cluster.
+The *hash* of a :class:`StudyKey` identifies the study. Its *context* leaves out the search (space,
+strategy, options, seed), so that any study of the same program on the same machine finds the runs.
+Descriptive fields (names, paths, host names) are stored but are in neither, so that several nodes
+of one kind can work on one study.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from autotune.store.text import canonical, load_object
 _SEED_LIMIT = 2**63
 _GIB = 2**30
 COMPARE, NOISE, SCREENING = "compare", "noise", "screening"
-"""Strategies of studies that are no searches; SCREENING holds the cheap runs of another study."""
+"""Strategies of studies that are not searches; SCREENING holds the cheap runs of another study."""
 OTHERS = "others"
 """The strategy option with the further MPI libraries of a search under several."""
 BEFORE, FRESH_DIR = "before", "fresh_dir"
-"""Conditions of a study: the command before each run, and the directory that each run gets a copy
-of. They are shown, and never carried out from a study.
+"""Conditions of a study: the command before each run, and the directory that is copied for each
+run. They are shown, but never executed from a study.
 """
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 
 OPERATIONS = "operations"
-"""Key of what is known of a program's operations: of a study's options, and of a warm-up."""
+"""Key of the known facts about a program's operations, in a study's options and in a warm-up."""
 EXECUTABLES = "executables"
 """The condition of a study that began because the executables of an earlier one had changed.
 
-It is a digest of what had changed. It is not in the context: whether runs are of the present
-executables is seen from the executables that their study has stored.
+It is a digest of the changes. It is not in the context: the executables stored with a study show if
+its runs are of the present ones.
 """
 
 
@@ -79,11 +79,11 @@ class MpiInfo:
 
 @dataclass(frozen=True)
 class AppInfo:
-    """A program as it is run.
+    """A program and how it is run.
 
-    ``name`` and ``program`` only describe; ``argv`` does not contain them. ``program_hash`` is over
-    the program's content, ``input`` names its input, and ``metric`` and ``verify`` are the patterns
-    of :class:`runner.types.LaunchSpec`.
+    ``name`` and ``program`` are only descriptive; ``argv`` does not contain them. ``program_hash``
+    is over the program's content, ``input`` names its input, and ``metric`` and ``verify`` are the
+    patterns of :class:`runner.types.LaunchSpec`.
     """
 
     name: str
@@ -102,13 +102,13 @@ class AppInfo:
 
 @dataclass(frozen=True)
 class StudyKey:
-    """All fields whose change makes another study (docs/explanation/design.md, "Names").
+    """All fields that distinguish studies (docs/explanation/design.md, "Names").
 
     ``ranks`` is the number of ranks or, if the space contains ranks, the number of cores.
     ``cluster_hash`` is over the cluster definition, whose launch options are part of the default.
-    ``inherited`` are MCA values that are in force from outside. ``conditions`` holds everything
-    else that changes the meaning of a run (such as a flat default, a cleaned environment, or no
-    guard), in JSON types. Raises UsageError for a seed outside 64 bits.
+    ``inherited`` are MCA values set from outside. ``conditions`` holds everything else that changes
+    the meaning of a run (such as a flat default, a cleaned environment, or no guard), in JSON
+    types. Raises UsageError for a seed outside 64 bits.
     """
 
     app: AppInfo
@@ -125,7 +125,8 @@ class StudyKey:
     inherited: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
     stdin: str = ""
-    """Path of rank 0's standard input; it only describes, its content is among the conditions."""
+    """Path of rank 0's standard input; only descriptive, since its content is among the
+    conditions."""
 
     def __post_init__(self) -> None:
         if not -_SEED_LIMIT <= self.seed < _SEED_LIMIT:
@@ -139,7 +140,7 @@ class StudyKey:
 
     @property
     def has_guard(self) -> bool:
-        """Whether runs are rejected for foreign load; without the guard, runs prove nothing."""
+        """True if runs are rejected for foreign load; without the guard, runs prove nothing."""
         return self.conditions.get(GUARD) is not False
 
     @property
@@ -150,14 +151,13 @@ class StudyKey:
 
     @property
     def mpi_title(self) -> str:
-        """The MPI library; of several, that of the default and the names of the others."""
+        """The MPI library; if several, the default's and the names of the others."""
         title = f"{self.mpi.family} {self.mpi.version}"
         return f"{title} (default) and {', '.join(self.others)}" if self.others else title
 
     @property
     def traced_as(self) -> str:
-        """Hash of what a trace depends on: the program, its ranks and its place, not what is
-        measured of it."""
+        """Hash of what a trace depends on: the program, its ranks and its place, not its metric."""
         app = [self.app.program_hash, list(self.app.argv), self.app.input]
         place = [self.machine.hash, self.mpi.hash, self.ranks, self.cluster]
         return digest([app, place, self.conditions.get("stdin")])
@@ -197,7 +197,8 @@ class StudyKey:
 
     @classmethod
     def from_json(cls, text: str) -> StudyKey:
-        """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for others."""
+        """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for other
+        text."""
         plain = load_object(text)
         app = plain.pop("app")
         app["argv"] = tuple(app["argv"])
@@ -222,7 +223,7 @@ T = TypeVar("T")
 
 
 def _from_values(kind: type[T], values: Mapping[str, Any]) -> T:
-    """An object of a dataclass; raises TypeError for a value that is not of its field's type."""
+    """An instance of a dataclass; raises TypeError for a value of the wrong type."""
     for one in dataclasses.fields(kind):  # type: ignore[arg-type]
         expected_type = _TYPES.get(str(one.type))
         value = values.get(one.name)

@@ -1,11 +1,10 @@
-"""Leases: how long what a process works on stays its own after its last sign of life.
+"""Leases: how long a process keeps its work after its last sign of life.
 
 A process renews its leases every :data:`BEAT_S` seconds with a sign that differs from the one
-before. No clock says whether a sign is old, because clocks of hosts differ and step. Every process
-counts the signs of the others itself: a lease has run out when the same sign was met at
-:data:`LEASE_BEATS` looks after the first one, each at least a beat after the one before, by the
-monotonic clock of this process. So a process that was stopped itself, with its whole machine
-perhaps, has missed looks and not signs.
+before. Clocks do not date signs, because clocks of hosts differ and step. Every process watches the
+others' signs itself: a lease has expired if the same sign was met at :data:`LEASE_BEATS` looks
+after the first one, at least a beat apart by this process's monotonic clock. So a process that was
+stopped, perhaps with its machine, has missed looks, not signs.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from typing import TypeVar
 BEAT_S = 10.0
 LEASE_BEATS = 6
 LEASE_S = LEASE_BEATS * BEAT_S
-"""Seconds for which another process watches a sign that stays the same until it takes over."""
+"""Seconds for which another process watches an unchanged sign before it takes over."""
 GIVEN_UP = 0.0
 """The heartbeat of a lease that its holder gave up: it is free at once."""
 Place = TypeVar("Place", bound=Hashable)
 
 
 class Lease(Enum):
-    """What a process knows of another one's lease from the signs that it met."""
+    """A process's knowledge of another one's lease, from the signs that it met."""
 
     UNKNOWN = "unknown"
-    """The sign is still the first one that was met."""
+    """The sign is still the first one."""
     ACTIVE = "active"
-    """The sign has changed since the first look, and has not run out since then."""
+    """The sign has changed since the first look, and has not expired since."""
     OVER = "over"
-    """The lease has run out, or was given up."""
+    """The lease has expired, or was given up."""
 
 
 @dataclass(frozen=True)
 class Sign:
-    """A sign of life: another holder is another sign; None: it was never renewed."""
+    """A sign of life; a new holder has a new sign. None: it was never renewed."""
 
     holder: Hashable
     heartbeat: float | None
@@ -49,7 +48,7 @@ class Sign:
 class _Sighting:
     sign: Sign
     misses: int
-    """Looks that met the same sign again."""
+    """Number of later looks that met the same sign."""
     at_s: float
     """When the sign was first met, or last counted as missed."""
     has_changed: bool
@@ -70,7 +69,7 @@ class _Sighting:
 
 
 class LeaseWatch:
-    """The signs of others that one process met; ``clock`` gives monotonic seconds.
+    """The signs that one process met of others; ``clock`` returns monotonic seconds.
 
     Threads may share it.
     """
@@ -81,7 +80,7 @@ class LeaseWatch:
         self._changing = threading.Lock()
 
     def look(self, group: Hashable, signs: Mapping[Place, Sign]) -> dict[Place, Lease]:
-        """What is known of each lease of a group, by its place, after these present signs."""
+        """The state of each lease of a group, by its place, given these present signs."""
         with self._changing:
             now_s = self._clock()
             before = self._sightings.get(group, {})

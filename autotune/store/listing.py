@@ -1,6 +1,6 @@
 """The list of studies, one page at a time: filters, order and limits are part of the statement.
 
-A database may have ten thousand studies and more, so only the rows of the page are read.
+A database may have more than ten thousand studies, so only the rows of the page are read.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SEARCH_COLUMNS = (
 
 @dataclass(frozen=True)
 class StudyQuery:
-    """Which studies, in which order, and which page of them.
+    """A selection of studies, its order, and the page to read.
 
     ``text``: each of its words has to occur in a study's program, arguments, input, machine, MPI,
     cluster, space, strategy or status, or begin its hash. A filter that is "" selects everything.
@@ -97,7 +97,7 @@ class StudyRow:
 class StudyPage:
     """The rows of a page; ``total`` counts the selected studies, ``every`` all studies.
 
-    ``page`` is the page that was read: the last one if there are fewer than asked for.
+    ``page`` is the page that was read: the last one if fewer exist than requested.
     """
 
     rows: tuple[StudyRow, ...]
@@ -118,12 +118,12 @@ def page(connection: Connection, study_query: StudyQuery) -> StudyPage:
     pages = max(math.ceil(total / study_query.size), 1)
     number = min(study_query.page, pages)
     column = ORDERS[study_query.order]
-    # Only numbers are sorted: a database sorts whole rows otherwise, with all their JSON.
+    # Only numbers are sorted: otherwise a database sorts whole rows, with all their JSON.
     ids = connection.scalars(
         select(s.study.c.id)
         .select_from(_join_tables())
         .where(*conditions)
-        # The number makes the order complete, so that no study is on two pages.
+        # The number makes the order total, so that no study is on two pages.
         .order_by(
             *(c.desc() if study_query.descending else c.asc() for c in (column, s.study.c.id))
         )
@@ -151,7 +151,7 @@ def choices(connection: Connection) -> dict[str, list[str]]:
 
 
 def unfinished_ids(connection: Connection, final_statuses: Collection[str], most: int) -> list[int]:
-    """Ids of the newest studies, at most ``most``, whose status is none of the final ones."""
+    """Ids of the newest studies, at most ``most``, without a final status."""
     query = (
         select(s.study.c.id)
         .where(s.study.c.status.not_in(final_statuses))
@@ -188,7 +188,7 @@ def _to_row(row: Any) -> StudyRow:
 def _gain(
     text: str | None,
 ) -> tuple[float | None, tuple[float | None, float | None] | None]:
-    """The gain in a stored result, as far as it is one: a list shows no error of one study."""
+    """The gain in a stored result, or None: a list must not fail because of one study."""
     try:
         data = load_object(text) if text is not None else {}
     except WorkError:

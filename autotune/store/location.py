@@ -1,13 +1,11 @@
-"""Location of the results database, and whether it can be there.
+"""Location of the results database, and checks of that location.
 
-No function opens a database file: SQLite alone does. Closing any descriptor of a file drops all
-locks that the process holds on it (POSIX), also those of a connection that is open elsewhere in
-this process. Another process then takes the log for unused and deletes it, and committed runs are
-gone.
+No function opens a database file: only SQLite does. Closing any descriptor of a file drops all
+locks that the process holds on it (POSIX), even those of other open connections in this process.
+Another process then considers the log unused and deletes it, and committed runs are lost.
 
-The last part reads a database that can be read but not written, such as a backup or a read-only
-disk. SQLite keeps its log beside the file, so a database in write-ahead mode cannot be read if
-nothing can be written there. Therefore a copy is read.
+A database that is not writable, such as a backup or on a read-only disk, is copied to be read:
+SQLite keeps its log beside the file, so write-ahead mode needs a writable folder.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ _NETWORK = re.compile(
 
 @dataclass(frozen=True)
 class Location:
-    """Where a database is; ``path`` is None for a server, and ``label`` has no password."""
+    """The place of a database; ``path`` is None for a server, and ``label`` has no password."""
 
     url: URL
     path: Path | None
@@ -53,16 +51,16 @@ class Location:
 
 
 def locate(text: str | None) -> Location:
-    """The location that ``text`` (a path or URL) names, else the environment, else the default.
+    """The location given by ``text`` (a path or URL), else by the environment, else the default.
 
-    Raises UsageError for a URL that is not understood.
+    Raises UsageError for a malformed URL.
     """
     text = text or os.environ.get(VARIABLE) or str(files.data("results.db"))
     if "://" not in text:
         return _file(Path(text))
     try:
         url = make_url(text)
-        url.render_as_string()  # A server cannot be given text that is not UTF-8.
+        url.render_as_string()  # A server accepts only UTF-8 text.
     except (ArgumentError, ValueError):
         raise UsageError(_bad_url(clean(text)), code="store.url") from None
     if "@" in (url.host or ""):
@@ -112,8 +110,8 @@ def _file(path: Path) -> Location:
 def prepare_file(path: Path) -> None:
     """Make sure that ``path`` is, or can become, a file that this process can write.
 
-    Creates missing directories and the file itself, readable by the owner only. Whether the file is
-    a database is left to SQLite. Raises UsageError with the obstacle.
+    Creates missing directories and the file itself, readable by the owner only. SQLite will check
+    if it is a database. Raises UsageError with the obstacle.
     """
     where = f"the results database {path}"
     try:
@@ -151,7 +149,7 @@ def prepare_file(path: Path) -> None:
 def _create(path: Path) -> None:
     """Create the file, private from its first moment; SQLite gives its log the same mode.
 
-    It gets its name after its descriptor is closed: from then on somebody may hold locks on it.
+    It gets its name after its descriptor is closed, because then somebody may hold locks on it.
     """
     if exists(path):
         return
@@ -172,9 +170,9 @@ def _create(path: Path) -> None:
 
 
 def _mounts() -> list[tuple[str, str]]:
-    """The mounted file systems; empty, which refuses nothing, if the system does not list them."""
+    """The mounted file systems; empty (which refuses nothing) if the system does not list them."""
     try:
-        import psutil  # It takes a while, and few tables of mounts cannot be read.
+        import psutil  # It is slow to import, and few mount tables are unreadable.
 
         return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
     except OSError:
@@ -197,7 +195,7 @@ def network_filesystem(path: Path, mounts: Iterable[tuple[str, str]]) -> str | N
 def refuse_network(path: Path, kind: str | None) -> None:
     """Raise UsageError for a file on a network file system (``kind``), None for a local one.
 
-    SQLite's locks and its shared memory do not work there, and databases were lost.
+    SQLite's locks and shared memory do not work there, and databases have been lost.
     """
     if kind is not None:
         raise UsageError(
@@ -210,7 +208,7 @@ def refuse_network(path: Path, kind: str | None) -> None:
 
 
 def only_readable(path: Path) -> bool:
-    """Whether the file exists and can be read, but it or its directory cannot be written."""
+    """True if the file is readable, but it or its directory is not writable."""
     if not is_file(path) or not os.access(path, os.R_OK, effective_ids=True):
         return False
     places = (path, path.parent)
@@ -220,8 +218,7 @@ def only_readable(path: Path) -> bool:
 def snapshot(path: Path) -> tuple[Scratch, Path]:
     """A private temporary directory, which the caller must close, and a copy of the database in it.
 
-    Raises UsageError for a file that is no such database, WorkError if there is no space for the
-    copy.
+    Raises UsageError if the file is not such a database, WorkError without space for the copy.
     """
     scratch = Scratch("store")
     folder = scratch.path
@@ -229,8 +226,8 @@ def snapshot(path: Path) -> tuple[Scratch, Path]:
     log = path.with_name(f"{path.name}-wal")
     try:
         if exists(log) and log.stat().st_size:
-            # The last commits are in the log; nobody can write here, so the two copies fit
-            # together.
+            # The last commits are in the log; nobody can write here, so the two copies are
+            # consistent.
             _copy(path, copy)
             _copy(log, folder / log.name)
         else:
@@ -258,7 +255,7 @@ def snapshot(path: Path) -> tuple[Scratch, Path]:
 
 
 def _copy(path: Path, copy: Path) -> None:
-    """Copy a file in a process of its own, whose closing drops no lock of this process.
+    """Copy a file in a separate process, whose closing drops no lock of this one.
 
     Raises OSError.
     """

@@ -1,8 +1,8 @@
 """The schema version: creation, check and migration to a newer version.
 
-A version never goes back. Each step leads from one version to the next. All steps run in the one
-transaction that opens the database, after a copy of the file was made. If a step fails, the
-database stays as it was.
+A version never goes back. Each step leads from one version to the next. All steps run in one
+transaction when the database is opened, after a backup of the file. If a step fails, the database
+stays as it was.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _create_current(connection: Connection, dialect: Dialect) -> None:
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema version; ``create`` makes it from nothing, and ``steps[n]`` makes n from n - 1."""
+    """A schema version; ``create`` builds it from nothing, and ``steps[n]`` migrates n - 1 to n."""
 
     version: int
     create: Step
@@ -119,7 +119,7 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
 
 
 def _number(text: object, database: Database) -> int:
-    """The schema version of the table meta; raises UsageError if it is none."""
+    """The schema version in the table meta; raises UsageError if it is not a number."""
     if isinstance(text, str) and _VERSION.fullmatch(text):
         return int(text)
     raise UsageError(
@@ -131,12 +131,12 @@ def _number(text: object, database: Database) -> int:
 
 
 def _refuse_foreign_schema(connection: Connection, database: Database) -> None:
-    """Raise UsageError for a file with views, triggers or virtual tables of somebody else.
+    """Raise UsageError for a file with foreign views, triggers or virtual tables.
 
-    They are programs of whoever made the file: a query of them may never end.
+    They are programs of the file's author: a query of them may never end.
     """
     if database.location.path is None:
-        return  # The roles of a server decide who may make them.
+        return  # The roles of a server decide who may create them.
     rows = connection.exec_driver_sql(
         "SELECT type, name, lower(substr(ltrim(sql), 1, 14)) FROM sqlite_master"
     )
@@ -177,7 +177,7 @@ def _check_version(version: int, database: Database, schema: Schema) -> int:
 
 
 def _back_up(database: Database, version: int) -> Path | None:
-    """Copy the file to its own directory; None for a server, which has backups of its own."""
+    """Copy the file to its own directory; None for a server, which has its own backups."""
     path = database.location.path
     if path is None:
         return None

@@ -1,6 +1,6 @@
 """Records that the store returns: plain, immutable, independent of the database.
 
-The last part identifies the process that owns a trial and says whether it still lives.
+:class:`OwnerProcess` identifies the process that owns a trial and checks if it is alive.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ DEFAULT_KEY = "default"
 RUNNING = "running"
 """State of a trial that is being measured; in every other state the trial has ended."""
 PRUNED = "pruned"
-"""State of a trial that cheap runs have kept from full runs; it has no estimate."""
+"""State of a trial that was stopped by its cheap runs, before full runs; it has no estimate."""
 WARMUP = "warmup"
 NEW = "new"
 """Status of a study without a result."""
 MOVED = "moved"
-"""Status of a study that was begun elsewhere; its result names the study that is measured."""
+"""Status of a study that continues elsewhere; its result names the study that is measured."""
 
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study; ``status`` is "new" until a result was stored, and ``result`` is the stored JSON."""
+    """A study; ``status`` is "new" until a result is stored, and ``result`` is the stored JSON."""
 
     id: int
     hash: str
@@ -42,12 +42,12 @@ class StudyRecord:
     created_at: str
     tool_version: str
     request: dict[str, Any] | None = None
-    """The JSON with which a worker begins (``autotune worker``)."""
+    """The JSON from which a worker starts (``autotune worker``)."""
 
 
 @dataclass(frozen=True)
 class StudySummary:
-    """One line of a list of studies; ``trials`` and ``runs`` count everything that is stored."""
+    """One line of a list of studies; ``trials`` and ``runs`` count everything stored."""
 
     id: int
     hash: str
@@ -66,7 +66,7 @@ class StudySummary:
     metric: str | None = None
     verify: str | None = None
     recommended: dict[str, Any] | None = None
-    """The setting of its answer, empty for the default; None without an answer."""
+    """The recommended setting, empty for the default; None without an answer."""
     terms: Mapping[str, Any] = field(default_factory=dict)
     """Options of the strategy and conditions of its key together."""
 
@@ -89,14 +89,14 @@ class TrialRecord:
     finished_at: str | None
     owner: OwnerProcess
     heartbeat_at: float | None = None
-    """When its process was last seen, by the database's clock; None: it was never renewed."""
+    """When its process was last seen, by the database's clock; None if it was never renewed."""
 
 
 @dataclass(frozen=True)
 class WorkerRecord:
     """A process that takes part in a study.
 
-    ``is_lost``: the process ended without leaving, or was not seen for the length of a lease
+    ``is_lost``: the process ended without leaving, or was not seen for a whole lease
     (:mod:`autotune.store.leases`).
     """
 
@@ -125,7 +125,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class BestRuns:
-    """The valid runs of a setting: the median of the figure that counts, and their number."""
+    """The valid runs of a setting: their number, and the median of the figure that counts."""
 
     key: str
     """The setting."""
@@ -134,7 +134,7 @@ class BestRuns:
 
 
 _DEAD = frozenset("ZX")
-"""States of a process that has ended; a zombie for which nobody waits stays in the table."""
+"""States of an ended process; a zombie that nobody waits for stays in the table."""
 
 
 @dataclass(frozen=True)
@@ -152,15 +152,15 @@ class OwnerProcess:
 
     @classmethod
     def current(cls) -> OwnerProcess:
-        """The calling process; asked anew after a fork, which changes the answer."""
+        """The calling process; determined again after a fork, which changes the result."""
         return cls(*_current())
 
     def surely_alive(self) -> bool:
-        """True if this machine can tell that the process lives; False also if nobody can tell."""
+        """True if this machine knows that the process is alive; False also if nobody knows."""
         return self.scope == _scope() and _start(self.pid) == self.start
 
     def surely_dead(self) -> bool:
-        """True if this machine can tell that the process ended; False also if nobody can tell."""
+        """True if this machine knows that the process has ended; False also if nobody knows."""
         if self.scope == _scope():
             return _start(self.pid) != self.start
         boot, own_boot = self.scope.partition("/")[0], _scope().partition("/")[0]
@@ -178,7 +178,7 @@ os.register_at_fork(after_in_child=_current.cache_clear)
 
 @cache
 def _host() -> str:
-    """The host name at the start of this process; a later change of it changes no ownership."""
+    """The host name at the start of this process; later changes do not affect ownership."""
     return socket.gethostname()
 
 
@@ -188,7 +188,7 @@ def _scope() -> str:
 
 
 def _start(pid: int) -> int | None:
-    """Start of a living process (field 22 of proc(5) stat); None if there is none."""
+    """Start of a living process (field 22 of proc(5) stat); None if it does not exist."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

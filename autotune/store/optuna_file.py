@@ -66,9 +66,9 @@ def _do_not_flush(connection: Any, _record: Any) -> None:
 
 
 def _distributions(trials: list[TrialRecord]) -> dict[str, CategoricalDistribution]:
-    """The choices of each parameter, the same in every trial, as Optuna demands.
+    """The choices of each parameter; Optuna demands the same ones in every trial.
 
-    They are all values tried, numbers before text.
+    They are all tried values, numbers before text.
     """
     names = sorted({name for trial in trials for name in trial.setting})
     distributions = {}

@@ -1,8 +1,8 @@
-"""The printed lines of runs: one list for a study, and for each run what differs from it.
+"""The printed lines of runs: one list for a study, and each run's differences from it.
 
-The runs of a study print nearly the same lines. So a run refers to a list that an earlier run of
-its study stored, and keeps its own changes only: the numbers of the lines that it lacks, and its
-further lines. A run that has less than half of the list stores a new one.
+The runs of a study print nearly the same lines. So a run refers to a list stored by an earlier run
+of its study, and stores only its changes: the numbers of missing lines, and additional lines. A run
+that has less than half of the list stores a new one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ADD = text(
 
 
 def clean_lines(printed_lines: PrintedLines | None) -> PrintedLines | None:
-    """The lines as every database accepts them."""
+    """The lines in a form that every database accepts."""
     if printed_lines is None:
         return None
     return dataclasses.replace(printed_lines, lines=tuple(map(clean, printed_lines.lines)))
@@ -43,7 +43,7 @@ def clean_lines(printed_lines: PrintedLines | None) -> PrintedLines | None:
 def store_lines(
     connection: Connection, study_id: int, printed_lines: PrintedLines | None
 ) -> tuple[int | None, str | None]:
-    """The id of a stored list and the run's changes to it; (None, None) if nothing is known."""
+    """The id of a stored list and the run's changes to it; (None, None) without lines."""
     if printed_lines is None:
         return None, None
     last = connection.execute(_LAST, {"study": study_id}).first()

@@ -1,10 +1,9 @@
-"""Rows as they must be: every table is read through here.
+"""Checked rows: every table is read through this module.
 
 SQLite stores any value in any column, and whoever may write the database may store anything. So the
-values of each row are compared with the types of their columns, before anything is made of them. A
-row that autotune did not write is named. A store that writes refuses it, because a decision without
-this row may be wrong. A store that only reads leaves it out and keeps a note: one row does not hide
-all others.
+values of each row are checked against their columns' types before use. A row that autotune did not
+write is reported. A store that writes refuses it, because a decision without it may be wrong. A
+store that only reads leaves it out with a note: one row does not hide all others.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ TOLERATES = "autotune_tolerates"
 """Execution option of a connection: the :class:`Damage` of a store that only reads."""
 _MOST_NOTES = 100
 _FAULTS = (ValueError, TypeError, LookupError, AttributeError, RecursionError, WorkError)
-"""What reading a row may raise that autotune did not write."""
+"""Exceptions from reading a row that autotune did not write."""
 _KINDS: tuple[tuple[type, frozenset[type], str], ...] = (
     (Boolean, frozenset({bool}), "true or false"),
     (Integer, frozenset({int}), "a whole number"),
@@ -36,15 +35,15 @@ _KINDS: tuple[tuple[type, frozenset[type], str], ...] = (
 
 @dataclass
 class Damage:
-    """The rows that a store has left out, each once."""
+    """The rows that a store has left out, each listed once."""
 
     notes: list[Note] = field(default_factory=list)
-    """At most 100 of them."""
+    """At most 100 notes."""
     more: int = 0
-    """The number of further ones."""
+    """The number of further notes."""
 
     def add(self, table: str, row: str, why: str) -> None:
-        """Name a row that is left out."""
+        """Record a row that is left out."""
         note = Note(
             "store.row_damaged",
             f"row {row} of the table {table} is damaged and left out: {why}",
@@ -64,11 +63,7 @@ def all_rows(
     optional: Collection[str] = (),
     strict: bool = False,
 ) -> Sequence[Row[Any]]:
-    """The rows whose values are of the types of their columns; the others are refused.
-
-    ``optional``: columns of an outer join, which may be empty. ``strict``: raise WorkError in every
-    store.
-    """
+    """The rows whose values match the types of their columns; the others are refused."""
     rows = _fetch(connection, query)
     faults: dict[int, str] = {}
     for place, column in enumerate(query.selected_columns):
@@ -136,7 +131,7 @@ def _fetch(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
     except OperationalError as problem:
         if "decode" not in str(problem):
             raise
-    # Text that is no UTF-8; only SQLite stores it. It stays bytes, which is no text.
+    # Text that is not UTF-8; only SQLite stores it. It stays bytes, which is not text.
     driver: Any = connection.connection.dbapi_connection
     before = driver.text_factory
     driver.text_factory = _text_or_bytes
@@ -154,7 +149,7 @@ def _text_or_bytes(data: bytes) -> str | bytes:
 
 
 def _allowed_types(column: Any, optional: bool) -> tuple[frozenset[type], str]:
-    """The Python types of a column's values and their name; empty if every type may come."""
+    """The allowed Python types of a column's values and their name; empty if all are allowed."""
     for kind, types, words in _KINDS:
         if isinstance(column.type, kind):
             source = getattr(column, "element", column)

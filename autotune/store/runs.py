@@ -1,14 +1,13 @@
 """Statements about runs, each inside a transaction of the caller.
 
-The first part adds, lists and counts runs.
+They add, list and count runs.
 
-The second part stores what was read back. Most runs of a study read back the same few outcomes, and
-a study of 100,000 runs would have a million rows of them. So each different outcome is stored once,
-and a run refers to its outcome.
+Most runs of a study have the same few read-back outcomes, which would take a million rows for
+100,000 runs. So each distinct outcome is stored once, and a run refers to its outcome.
 
-The third part writes a :class:`runner.types.RunRecord` as columns and reads it back. Times that are
-not a number are stored as NULL and come back as NaN. A valid run whose figure is no time (not
-finite, or not above zero) gets the state ``no_metric``.
+A :class:`runner.types.RunRecord` is written as columns. NaN times are stored as NULL and come back
+as NaN. A valid run whose figure is not a time (not finite, or not positive) gets the state
+``no_metric``.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ from runner.types import ReadBack, RunRecord
 
 NativeSetting = Mapping[str, Mapping[str, str]]
 _KEYS_PER_QUERY = 500
-# Every measurement appends a run, so its statements are built once.
+# Every measurement adds a run, so its statements are built once.
 _OF_STUDY = s.run.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).scalar_subquery()
 _REQUESTED_NUMBER = bindparam("wanted", type_=Integer)
@@ -166,8 +165,8 @@ def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
 def table(connection: Connection, study_id: int, output: bool) -> dict[str, list[Any]]:
     """All runs of a study in order, column by column, with ``read_back`` as JSON text.
 
-    ``output``: include what the programs printed, which is by far the largest part. No records are
-    made, because a study may have a hundred thousand runs.
+    ``output``: include the programs' output, by far the largest part. No records are created,
+    because a study may have a hundred thousand runs.
     """
     of_study = s.run.c.study_id == study_id
     record_columns = [name for name in COLUMNS if output or name not in OUTPUT]
@@ -231,7 +230,7 @@ def page(connection: Connection, study_id: int, first: int, size: int) -> list[S
 
 
 def one(connection: Connection, study_id: int, order: int) -> StoredRun:
-    """One run with all that is stored of it; raises UsageError if there is none."""
+    """One run with everything stored of it; raises UsageError if it does not exist."""
     matches = _load(connection, [s.run.c.study_id == study_id, s.run.c.number == order])
     if not matches:
         raise UsageError(
@@ -263,11 +262,10 @@ def _load(
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
     with _pause_collection():
-        # All rows are fetched at once, since row by row costs a call of the driver each. They are
-        # sorted here: if SQLite sorts, it reads a whole study in order to find one setting.
+        # All rows are fetched at once, since each row would cost a driver call. They are sorted
+        # here: if SQLite sorts, it reads a whole study in order to find one setting.
         rows = sorted(all_rows(connection, query, optional=("trial",)), key=order)
-        # This is asked last: a run that another worker stores meanwhile has its outcome by then,
-        # too.
+        # Queried last: the outcome of a run that another worker stores meanwhile then exists, too.
         outcomes = {} if brief else read_back_of(connection, conditions)
         lists = printed_of(connection, conditions) if lines else {}
         own = itemgetter(*map(names.index, _PRINTED_COLUMNS)) if lines else None
@@ -295,7 +293,7 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
 
 @contextmanager
 def _pause_collection() -> Iterator[None]:
-    """Switch garbage collection off, which takes a third of the time: many objects are made."""
+    """Switch off garbage collection, which takes a third of the time: many objects are created."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -308,7 +306,7 @@ def _pause_collection() -> Iterator[None]:
 def best(
     connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
 ) -> list[BestRuns]:
-    """Settings by the median of their valid runs; if equal, the one with more runs comes first."""
+    """Settings by the median of their valid runs; of equal ones, the one with more runs first."""
     figures = select(s.run.c.id, s.run.c.setting_hash, s.run.c.value_s).where(
         s.run.c.study_id == study_id,
         s.run.c.state == "ok",
@@ -434,13 +432,14 @@ INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns of a record."""
 OUTPUT = ("stdout_tail", "stderr_tail")
-"""Columns with what the program printed, 2 kB per run and more."""
+"""Columns with the program's output, 2 kB per run and more."""
 WIDE = (*OUTPUT, *_JSON)
-"""Columns that are long and say nothing about the speed of a run."""
+"""Columns that are long and irrelevant to the speed of a run."""
 
 
 def storable(record: RunRecord) -> RunRecord:
-    """The ``record`` as it will come back: clean text, and no valid run without a finite figure."""
+    """The ``record`` as it will be read back: clean text, and no valid run without a finite
+    figure."""
     changes: dict[str, Any] = {name: clean(getattr(record, name)) for name in _TEXT}
     changes["read_back"] = {
         clean(name): ReadBack(
@@ -481,7 +480,7 @@ def to_columns(record: RunRecord) -> dict[str, Any]:
 
 
 class Rows:
-    """Inverse of :func:`to_columns`, for rows with the columns of these names in their order.
+    """Inverse of :func:`to_columns`, for rows with these columns in order.
 
     Records share no mutable value with each other. Without the columns in ``WIDE`` their fields are
     empty. Raises WorkError for a row that autotune did not write.

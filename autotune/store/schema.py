@@ -203,7 +203,7 @@ printed_lines = Table(
     Column("hash", String(64), nullable=False, unique=True),
     Column("document", Text, nullable=False),  # JSON
 )
-"""Lists of the lines that runs printed; a run refers to one and keeps its changes to it."""
+"""Lists of lines that runs printed; a run refers to one and stores its changes to it."""
 
 run = Table(
     "run",
@@ -256,8 +256,7 @@ run = Table(
     # A run of a trial belongs to the study of this trial; a run of the default has no trial.
     ForeignKeyConstraint(["trial_id", "study_id"], ["trial.id", "trial.study_id"]),
     Index("run_trial", "trial_id"),
-    # The index has all columns that the query for a study's best settings needs, so that the wide
-    # rows are not read.
+    # The index covers the query for a study's best settings, so that the wide rows are not read.
     Index("run_figures", "study_id", "setting_hash", "state", "phase", "value_s"),
 )
 

@@ -1,4 +1,4 @@
-"""The store: studies, trials and runs, as the rest of autotune uses them."""
+"""The store: the interface to studies, trials and runs for the rest of autotune."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from runner.types import RunRecord
 class Store(WorkerClaims):
     """The results database; every method is one transaction.
 
-    What a method returned is durable; a method that raises changes nothing. Methods raise
+    A returned method's changes are durable; a method that raises changes nothing. Methods raise
     UsageError for an unknown study or trial, and WorkError if the database fails (locked for too
     long, disk full, server not reachable). Several threads may use one store, and several processes
     one database. A store must not be used after a fork.
@@ -37,7 +37,7 @@ class Store(WorkerClaims):
         super().__init__(database)
         self._copy: Scratch | None = None
         self.backup = backup
-        """Copy of the file, made because opening migrated it to a newer schema, else None."""
+        """Backup of the file if opening migrated it to a newer schema, else None."""
 
     @classmethod
     def open(
@@ -49,10 +49,10 @@ class Store(WorkerClaims):
         """Open a results database; it is created if it does not exist.
 
         ``place`` is a path, ``sqlite:///PATH`` or ``postgresql://...``; None means $AUTOTUNE_STORE,
-        else ``$XDG_DATA_HOME/autotune/results.db``. ``busy_timeout_s`` is how many seconds to wait
-        for another process that writes. ``tolerant``: rows that autotune did not write are left out
-        of what is read, and named in :attr:`damage`; else they raise WorkError. Raises UsageError
-        for a place that cannot hold a database.
+        else ``$XDG_DATA_HOME/autotune/results.db``. ``busy_timeout_s``: seconds to wait for another
+        process that writes. ``tolerant``: rows that autotune did not write are skipped and recorded
+        in :attr:`damage`; else they raise WorkError. Raises UsageError for a place that cannot hold
+        a database.
         """
         location = locate(None if place is None else str(place))
         database = Database(location, busy_timeout_s, tolerant=tolerant)
@@ -80,10 +80,10 @@ class Store(WorkerClaims):
 
     @classmethod
     def open_to_read(cls, place: str | Path | None = None) -> Store:
-        """Open an existing database, tolerant; copy a file that cannot be written.
+        """Open an existing database, tolerant; copy a file that is not writable.
 
-        The store then reads the copy, which has the present content. What is written to such a
-        store is lost.
+        The store then reads the copy, which has the present content. Writes to such a store are
+        lost.
         """
         path = locate(None if place is None else str(place)).path
         if path is None or not only_readable(path):
@@ -102,7 +102,7 @@ class Store(WorkerClaims):
     def open_read_only(cls, place: str | Path | None = None) -> Store:
         """Open an existing database so that nothing can write to it through this store.
 
-        The database is never created or migrated. A file that cannot be written is copied, as in
+        The database is never created or migrated. A file that is not writable is copied, as in
         :meth:`open_to_read`. Raises UsageError if there is no database of the present schema.
         """
         location = locate(None if place is None else str(place))
@@ -125,23 +125,23 @@ class Store(WorkerClaims):
 
     @property
     def label(self) -> str:
-        """Where the database is, for messages: a path, or a URL without its password."""
+        """The database's location for messages: a path, or a URL without its password."""
         return self._database.label
 
     @property
     def damage(self) -> Damage:
-        """The damaged rows that were left out of what was read."""
+        """The damaged rows that were skipped."""
         return self._database.damage
 
     @property
     def url(self) -> URL:
-        """Where the database is, including the password; not for messages."""
+        """The database's location, including the password; not for messages."""
         return self._database.url
 
     def check_place(self) -> None:
         """Raise WorkError if the database's file was deleted or replaced by another one.
 
-        What it held is saved to a new file first; the message names it. Every method that writes
+        Its content is first saved to a new file, which the message names. Every method that writes
         does the same.
         """
         self._database.check_place()
@@ -172,12 +172,12 @@ class Store(WorkerClaims):
             return studies.get_or_create(connection, key)
 
     def get_study(self, study_id: int) -> StudyRecord:
-        """The study of this number; raises UsageError if there is none."""
+        """The study with this id; raises UsageError if it does not exist."""
         with self._database.read() as connection:
             return studies.get(connection, study_id)
 
     def study_records(self, numbers: Sequence[int]) -> list[StudyRecord]:
-        """The studies of these numbers, in their order; unknown ones are left out."""
+        """The studies with these ids, in this order; unknown ids are left out."""
         with self._database.read() as connection:
             return studies.records(connection, numbers)
 
@@ -187,7 +187,7 @@ class Store(WorkerClaims):
             return studies.summaries(connection)
 
     def study_page(self, query: StudyQuery) -> StudyPage:
-        """One page of the studies that a query selects; filtered, sorted and cut in SQL."""
+        """One page of the studies that a query selects; filtered, sorted and limited in SQL."""
         with self._database.read() as connection:
             return listing.page(connection, query)
 
@@ -197,7 +197,7 @@ class Store(WorkerClaims):
             return listing.choices(connection)
 
     def unfinished_studies(self, final_statuses: Collection[str], most: int) -> list[int]:
-        """Ids of the newest studies, at most ``most``, whose status is none of the final ones."""
+        """Ids of the newest studies, at most ``most``, without a final status."""
         with self._database.read() as connection:
             return listing.unfinished_ids(connection, final_statuses, most)
 
@@ -210,14 +210,15 @@ class Store(WorkerClaims):
             return studies.find(connection, text)
 
     def has_study(self, key: StudyKey) -> bool:
-        """Whether there is a study of exactly this key."""
+        """True if a study with exactly this key exists."""
         with self._database.read() as connection:
             return studies.has(connection, key)
 
     def comparisons(self, study_id: int) -> int:
-        """Number of searches and comparisons of a study's program against its default, with it.
+        """Number of searches and comparisons of a study's program against its default, this one
+        included.
 
-        Each has an error probability of its own.
+        Each has its own error probability.
         """
         with self._database.read() as connection:
             return studies.comparisons(connection, study_id)
@@ -230,7 +231,7 @@ class Store(WorkerClaims):
     def change_request(
         self, study_id: int, change: Callable[[dict[str, Any] | None], Mapping[str, Any]]
     ) -> None:
-        """Replace the JSON with which a worker of this study begins by what ``change`` returns."""
+        """Replace the JSON from which a worker of this study starts by the result of ``change``."""
         with self._database.write() as connection:
             studies.change_request(connection, study_id, change)
 
@@ -247,27 +248,26 @@ class Store(WorkerClaims):
     def store_document(
         self, study_id: int, name: str, document: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Store a JSON document of a study that never changes; returns the stored document.
+        """Store an immutable JSON document of a study; returns the stored document.
 
-        If two processes store a document under the same name, the first one's stays.
+        If two processes store a document under the same name, the first one wins.
         """
         with self._database.write() as connection:
             studies.lock(connection, study_id)
             return studies.store_document(connection, study_id, name, document)
 
     def stored_document(self, study_id: int, name: str) -> dict[str, Any] | None:
-        """The unchangeable document of this name; None if there is none."""
+        """The immutable document of this name; None if it does not exist."""
         with self._database.read() as connection:
             return studies.stored_document(connection, study_id, name)
 
     def documents(self, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
-        """The unchangeable documents with names beginning with ``prefix``, the oldest first."""
+        """The immutable documents whose names start with ``prefix``, the oldest first."""
         with self._database.read() as connection:
             return studies.documents(connection, study_id, prefix)
 
     def keep_trace(self, key: StudyKey, features: Mapping[str, Any]) -> None:
-        """Store the features (JSON) of a traced run of the program of a study; they replace those
-        of an earlier one."""
+        """Store the features (JSON) of a traced run of a study's program; replaces earlier ones."""
         with self._database.write() as connection:
             self._database.dialect.lock(connection)
             studies.keep_trace(connection, key.traced_as, features)
@@ -278,12 +278,12 @@ class Store(WorkerClaims):
             return studies.trace_features(connection, key.traced_as)
 
     def last_document(self, study_id: int, prefix: str) -> dict[str, Any] | None:
-        """The document stored last of those whose name begins with ``prefix``; None without."""
+        """The document stored last whose name starts with ``prefix``; None if there is none."""
         with self._database.read() as connection:
             return studies.last_document(connection, study_id, prefix)
 
     def of_same_command(self, study_id: int) -> list[int]:
-        """Ids of the failed studies of the same command, when its files had another content.
+        """Ids of the failed studies of the same command whose files had other content.
 
         A file among a program's arguments is part of the study key.
         """
@@ -316,9 +316,9 @@ class Store(WorkerClaims):
         attrs: Mapping[str, Any] | None = None,
         reason: str = "",
     ) -> TrialRecord:
-        """Give a trial its state and estimate; ``attrs`` are added to those it has.
+        """Give a trial its state and estimate; ``attrs`` are added to the existing ones.
 
-        This may be repeated: a setting that gets more runs gets a new estimate.
+        This may be repeated: more runs of a setting give a new estimate.
         """
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
@@ -345,8 +345,8 @@ class Store(WorkerClaims):
         """Store one run, whatever its state; returns its id when the run is durable.
 
         ``setting_key`` is the launched setting; without it, the trial's setting, or the default if
-        there is no trial either. ``order`` is the caller's count of runs. A number that is taken or
-        too low becomes the next free one, so that no run is lost. ``launched`` is the setting as
+        there is no trial either. ``order`` is the caller's count of runs. If it is taken or too
+        low, the next free number is used, so that no run is lost. ``launched`` is the setting as
         native parameters (target -> name -> text).
         """
         with self._database.write() as connection:
@@ -366,7 +366,7 @@ class Store(WorkerClaims):
     def run_columns(self, study_id: int, output: bool = False) -> dict[str, list[Any]]:
         """All runs of a study in order as columns, for tables; lists and dictionaries are JSON.
 
-        ``output``: include what the programs printed (``stdout_tail``, ``stderr_tail``).
+        ``output``: include the programs' output (``stdout_tail``, ``stderr_tail``).
         """
         with self._database.read() as connection:
             return runs.table(connection, study_id, output)
@@ -383,12 +383,11 @@ class Store(WorkerClaims):
         brief: bool = False,
         lines: bool | None = None,
     ) -> list[StoredRun]:
-        """Runs in the order in which they were made; phase "confirm" selects "confirm:r1" too.
+        """Runs in chronological order; phase "confirm" selects "confirm:r1", too.
 
         ``after``: only runs with a larger ``order``. ``brief``: the figures without output,
         command, bindings, read-back and inherited values, which are empty; this reads a large study
-        many times faster. ``lines``: the printed lines, which come without ``brief`` only unless
-        this says so.
+        many times faster. ``lines``: include the printed lines; by default only without ``brief``.
         """
         with self._database.read() as connection:
             return runs.listing(
@@ -401,7 +400,7 @@ class Store(WorkerClaims):
             return runs.page(connection, study_id, first, size)
 
     def run_of(self, study_id: int, order: int) -> StoredRun:
-        """One run with its output and read-back; raises UsageError if there is none."""
+        """One run with its output and read-back; raises UsageError if it does not exist."""
         with self._database.read() as connection:
             return runs.one(connection, study_id, order)
 
@@ -415,7 +414,7 @@ class Store(WorkerClaims):
     ) -> list[BestRuns]:
         """Settings by the median of their valid runs, the fastest first.
 
-        ``phases`` are those that count; None means all but the warm-up.
+        Only runs of ``phases`` count; None means all but the warm-up.
         """
         with self._database.read() as connection:
             return runs.best(connection, study_id, limit, phases)
@@ -431,7 +430,7 @@ class Store(WorkerClaims):
         """Runs of a setting under the same conditions in any study but ``other_than``.
 
         ``context`` is :attr:`StudyKey.context`. Two spaces may launch one setting differently (by
-        implied values): ``launched`` selects the runs that were launched exactly so.
+        implied values): ``launched`` selects the runs launched exactly like this.
         """
         with self._database.read() as connection:
             return runs.known_runs(connection, context, setting_key, other_than, launched)

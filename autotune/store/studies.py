@@ -55,7 +55,7 @@ def _tool_version() -> str:
 
 
 def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
-    """The study of ``key``, created if it is new; the caller must hold the lock."""
+    """The study of ``key``, created if new; the caller must hold the lock."""
     existing = read_first(connection, select(s.study).where(s.study.c.hash == key.hash))
     if existing is not None:
         return to_study(existing)
@@ -90,7 +90,7 @@ def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
 
 
 def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | MpiInfo) -> int:
-    """Id of the row that describes an app, machine or MPI; the row is created if it is new."""
+    """Id of the row that describes an app, machine or MPI; the row is created if new."""
     part_id = connection.scalar(select(table.c.id).where(table.c.hash == part.hash))
     if part_id is not None:
         return int(part_id)
@@ -162,7 +162,7 @@ def store_document(
 
 
 def stored_document(connection: Connection, study_id: int, name: str) -> dict[str, Any] | None:
-    """The plan of a study by its name; None if there is none."""
+    """The plan of a study by its name; None if it does not exist."""
     table = s.frozen_plan
     query = select(table.c.document).where(table.c.study_id == study_id, table.c.name == name)
     text = connection.scalar(query)
@@ -170,7 +170,7 @@ def stored_document(connection: Connection, study_id: int, name: str) -> dict[st
 
 
 def last_document(connection: Connection, study_id: int, prefix: str) -> dict[str, Any] | None:
-    """The plan of a study that was stored last under a name that begins with ``prefix``."""
+    """A study's latest plan whose name starts with ``prefix``."""
     table = s.frozen_plan
     query = (
         select(table.c.document)
@@ -183,7 +183,7 @@ def last_document(connection: Connection, study_id: int, prefix: str) -> dict[st
 
 
 def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
-    """The plans of a study under names that begin with ``prefix``, by name, the oldest first."""
+    """The plans of a study whose names start with ``prefix``, by name, the oldest first."""
     table = s.frozen_plan
     query = (
         select(table.c.name, table.c.document)
@@ -200,7 +200,7 @@ _SAME = (
 
 
 def of_same_command(connection: Connection, study_id: int) -> list[int]:
-    """Ids of the failed studies of the same command line, whose files had another content."""
+    """Ids of the failed studies of the same command line whose files had other content."""
     one, other = s.study.alias(), s.study.alias()
     app, app_of_other = s.app.alias(), s.app.alias()
     query = (
@@ -216,15 +216,14 @@ def of_same_command(connection: Connection, study_id: int) -> list[int]:
 
 
 def keep_trace(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:
-    """Store the features of a traced run; they replace those of an earlier one.  The caller holds
-    the lock."""
+    """Store the features of a traced run; replaces earlier ones. The caller holds the lock."""
     connection.execute(delete(s.trace_features).where(s.trace_features.c.hash == traced_as))
     values = {"hash": traced_as, "features": dump(dict(features)), "created_at": now()}
     connection.execute(insert(s.trace_features).values(**values))
 
 
 def trace_features(connection: Connection, traced_as: str) -> dict[str, Any] | None:
-    """The features of the last traced run; None if there is none."""
+    """The features of the last traced run; None without one."""
     text = connection.scalar(
         select(s.trace_features.c.features).where(s.trace_features.c.hash == traced_as)
     )
@@ -261,7 +260,7 @@ def summary_query() -> Select[Any]:
 
 
 def to_summary(row: Row[Any]) -> StudySummary:
-    """The summary of a row of :func:`summary_query`; raises WorkError for a damaged one."""
+    """The summary in a row of :func:`summary_query`; raises WorkError for a damaged one."""
     argv = load(row.argv)
     if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
         raise damaged_row(f"the arguments of its program are {row.argv!r:.40}")
@@ -288,7 +287,8 @@ def to_summary(row: Row[Any]) -> StudySummary:
 
 
 def _terms(*texts: str) -> dict[str, Any]:
-    """Stored objects together, as far as they are some: a list shows no error of one study."""
+    """Stored objects merged; damaged ones are skipped: a list must not fail because of one
+    study."""
     terms: dict[str, Any] = {}
     for text in texts:
         with suppress(WorkError):
@@ -297,7 +297,7 @@ def _terms(*texts: str) -> dict[str, Any]:
 
 
 def _recommended_setting(text: str | None) -> dict[str, Any] | None:
-    """The setting of a stored result, as far as it is one: a list shows no error of one study."""
+    """The setting of a stored result, or None: a list must not fail because of one study."""
     try:
         data = {} if text is None else load_object(text)
     except WorkError:
@@ -347,12 +347,12 @@ def _list(studies: list[StudySummary]) -> str:
 
 
 def has(connection: Connection, key: StudyKey) -> bool:
-    """Whether there is a study of exactly this key."""
+    """True if a study with exactly this key exists."""
     return connection.scalar(select(s.study.c.id).where(s.study.c.hash == key.hash)) is not None
 
 
 def comparisons(connection: Connection, study_id: int) -> int:
-    """Number of searches and comparisons with a result of a study's context, itself included."""
+    """Number of searches and comparisons with a result in a study's context, itself included."""
     context = select(s.study.c.context_hash).where(s.study.c.id == study_id).scalar_subquery()
     query = (
         select(func.count())
@@ -365,7 +365,7 @@ def comparisons(connection: Connection, study_id: int) -> int:
 
 
 def get(connection: Connection, study_id: int) -> StudyRecord:
-    """The study of this number; raises UsageError if there is none."""
+    """The study with this id; raises UsageError if it does not exist."""
     row = read_first(connection, select(s.study).where(s.study.c.id == study_id))
     if row is None:
         raise unknown_study(study_id)
@@ -373,7 +373,7 @@ def get(connection: Connection, study_id: int) -> StudyRecord:
 
 
 def records(connection: Connection, numbers: Sequence[int]) -> list[StudyRecord]:
-    """The studies of these numbers, in their order; unknown ones are left out."""
+    """The studies with these ids, in this order; unknown ids are left out."""
     studies_by_id: dict[int, StudyRecord] = {}
     for start in range(0, len(numbers), _IDS_PER_QUERY):
         query = select(s.study).where(s.study.c.id.in_(numbers[start : start + _IDS_PER_QUERY]))

@@ -1,8 +1,8 @@
 """Text and JSON in a form that every database accepts.
 
 A program may print anything. PostgreSQL refuses NUL, and no database accepts a lone surrogate (the
-result of ``surrogateescape`` for a byte that is not UTF-8). Such characters are written as escapes
-and not dropped. So a person can still read what was there, and text can always be stored.
+result of ``surrogateescape`` for a byte that is not UTF-8). Such characters are escaped, not
+dropped. So text stays readable and can always be stored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def dump(value: Any) -> str:
     """JSON text: pure ASCII (surrogates and NUL as escapes), keys in the given order.
 
     Infinity and NaN are written as Python writes them, because a strategy's attributes must come
-    back exactly. Raises ``TypeError`` for what is not JSON.
+    back exactly. Raises ``TypeError`` for values outside JSON.
     """
     return json.dumps(value, separators=(",", ":"))
 
@@ -65,7 +65,7 @@ def load_object(text: str | None) -> dict[str, Any]:
 
 
 class DamagedRow(WorkError):
-    """A row that autotune did not write; ``why`` says what is wrong with it."""
+    """A row that autotune did not write; ``why`` is its fault."""
 
     why = ""
 

@@ -26,7 +26,7 @@ _UPDATE = update(s.trial).where(_OF_TRIAL).returning(s.trial)
 
 
 def hash_of(setting_key: str) -> str:
-    """The hash by which a setting is found; its key may be longer than an index entry may be."""
+    """The hash by which a setting is found; its key may be too long for an index entry."""
     return hashlib.sha256(setting_key.encode()).hexdigest()
 
 
@@ -94,7 +94,7 @@ def finish(
     attrs: Mapping[str, Any] | None,
     reason: str,
 ) -> TrialRecord:
-    """Give a trial its state and estimate; see :meth:`autotune.store.Store.finish_trial`."""
+    """Set the state and estimate of a trial; see :meth:`autotune.store.Store.finish_trial`."""
     row = connection.execute(_SELECT_TO_CHANGE, {"of_trial": trial_id}).first()
     if row is None:
         raise unknown_trial(trial_id)
@@ -132,10 +132,10 @@ def listing(
 
 
 def may_open(connection: Connection, study_id: int, key: str, most: int | None) -> bool:
-    """Whether a setting has no trial yet and there are less than ``most`` trials.
+    """True if a setting has no trial yet and there are fewer than ``most`` trials.
 
-    A trial that cheap runs have kept from full runs does not count: it may be run in full later.
-    Locks the study, so that this stays true until the caller is done.
+    A trial that cheap runs stopped before full runs does not count: it may be run in full later.
+    Locks the study, so that the answer stays true until the caller is done.
     """
     studies.lock(connection, study_id)
     if most is not None and connection.scalar(_NEXT, {"of_study": study_id}) >= most:
@@ -159,7 +159,7 @@ def left_over(
     """
     me = OwnerProcess.current()
     running = listing(connection, study_id, state=RUNNING)
-    # Every worker asks at every trial, so each owner is looked up once.
+    # Every worker queries this at every trial, so each owner is looked up once.
     dead = {owner for owner in {trial.owner for trial in running} if owner.surely_dead()}
 
     def left(trial: TrialRecord) -> bool:
@@ -172,7 +172,7 @@ def left_over(
 
 
 def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> list[TrialRecord]:
-    """Make running trials this process's own; a new lease begins with the new owner."""
+    """Make this process the owner of running trials; a new lease begins with it."""
     own_trials = []
     for trial in trials:
         values = {**owner_columns(OwnerProcess.current()), "heartbeat_at": now}
@@ -194,7 +194,7 @@ def to_trial(row: Row[Any]) -> TrialRecord:
         setting=setting,
         origin=row.origin,
         state=row.state,
-        # SQLite's RETURNING gives a whole number even for a column of real numbers.
+        # SQLite's RETURNING yields an integer even for a column of real numbers.
         estimate=None if row.estimate is None else float(row.estimate),
         reason=row.reason,
         attrs=load_object(row.attrs),

@@ -1,11 +1,10 @@
 """Workers of a study in the store: claims of trials, leases, roles.
 
-The first part is what the store offers to workers; the second part has the statements about leases.
+:class:`WorkerClaims` is the interface of the store for workers; the statements about leases follow.
 
-A worker holds a lease as long as it is seen (:mod:`autotune.store.leases`). It is seen every
-:data:`~autotune.store.leases.BEAT_S` seconds, also during a long measurement, so a long measurement
-does not look like a dead worker. The times of heartbeats are the database's; they are shown, and
-compared with a clock only where a single look must do.
+A worker holds a lease as long as it shows signs of life (:mod:`autotune.store.leases`), every
+:data:`~autotune.store.leases.BEAT_S` seconds, even during a long measurement. Heartbeat times are
+the database's; they are shown, and compared with a clock only if one look must suffice.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class WorkerClaims:
             return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
 
     def beat(self, study_id: int) -> int:
-        """Renew the leases of this process in a study, and look at those of others.
+        """Renew the leases of this process in a study, and check those of others.
 
         Returns the number of leases that were renewed.
         """
@@ -64,14 +63,15 @@ class WorkerClaims:
         return renewals
 
     def take_role(self, study_id: int, name: str) -> bool:
-        """Whether this process now holds a role of the study; only one worker can hold it."""
+        """True if this process now holds a role of the study; only one worker can hold it."""
         with self._database.write() as connection:
             return take_role(connection, self._database.dialect, study_id, name, self._watch)
 
     def is_role_active(self, study_id: int, name: str) -> bool:
-        """Whether the holder of a role surely lives: on this machine, or it was seen to renew it.
+        """True if the holder of a role is surely alive: on this machine, or seen to renew its
+        lease.
 
-        False also if it is not known yet, which lasts for the length of a lease at most.
+        False also if this is not known yet, which lasts one lease at most.
         """
         with self._database.read() as connection:
             row = read_first(connection, _role(study_id, name))
@@ -97,13 +97,13 @@ class WorkerClaims:
         self.take_role(study_id, f"{_WORKER}{where}")
 
     def workers(self, study_id: int) -> list[WorkerRecord]:
-        """The workers of a study, also lost ones; the one seen last comes first."""
+        """The workers of a study, including lost ones; the one seen last comes first."""
         with self._database.read() as connection:
             dialect = self._database.dialect
             return workers(connection, dialect, study_id, self._watch)
 
     def lost_trials(self, study_id: int) -> frozenset[int]:
-        """Ids of the running trials whose process is lost, as far as this process can tell."""
+        """Ids of the running trials whose process is lost, as far as this process knows."""
         with self._database.read() as connection:
             now = database_now(connection, self._database.dialect)
             leases = trial_leases(connection, study_id, self._watch)
@@ -131,14 +131,14 @@ class WorkerClaims:
     def recover(
         self, study_id: int, gone_hosts: Collection[str] = (), is_restart: bool = True
     ) -> list[TrialRecord]:
-        """Take over the trials that a dead process left running; returns them to be repeated.
+        """Take over the running trials of dead processes; returns them to be repeated.
 
-        The trials stay "running", with their number, attributes and runs, and belong to this
-        process now. Of two processes that recover at once, only one gets each trial. Running trials
-        of this process itself count as left over, unless ``is_restart`` is False; so call this
-        before the first trial is added. A process on another host cannot be seen: its trials are
-        taken only if the host is in ``gone_hosts`` or if their lease is over, for which this
-        process must have watched it (:meth:`beat`). Raises UsageError for an unknown study.
+        The trials stay "running", with their number, attributes and runs, and now belong to this
+        process. If two processes recover at once, only one gets each trial. Running trials of this
+        process itself are included, unless ``is_restart`` is False; so call this before the first
+        trial is added. Processes on other hosts are not visible: their trials are taken only if the
+        host is in ``gone_hosts``, or if this process saw their lease expire (:meth:`beat`). Raises
+        UsageError for an unknown study.
         """
 
         def left(connection: Connection) -> list[TrialRecord]:
@@ -149,7 +149,7 @@ class WorkerClaims:
         with self._database.read() as connection:
             studies.get(connection, study_id)
             if not left(connection):
-                return []  # The most frequent case by far; it must not block other workers.
+                return []  # By far the most frequent case; it must not block other workers.
         with self._database.write() as connection:
             studies.lock(connection, study_id)
             left_trials = left(connection)
@@ -159,9 +159,9 @@ class WorkerClaims:
 
 
 _WORKER = "worker:"
-"""Prefix of the roles that record which processes take part."""
+"""Prefix of the roles that record the processes of a study."""
 _STEP_S = 0.001
-"""By so much a heartbeat differs from the one before if the database's clock stands still."""
+"""A heartbeat exceeds the previous one by this much if the database's clock stands still."""
 
 
 def database_now(connection: Connection, dialect: Dialect) -> float:
@@ -176,10 +176,10 @@ def _owner(row: Row[Any]) -> OwnerProcess:
 
 
 def _is_lost(owner: OwnerProcess, lease: Lease, age_s: float) -> bool:
-    """Whether a process is lost, for what is shown.
+    """True if a process is lost; only for display.
 
-    Who has not watched its signs long enough, as every command that looks once, can only compare
-    the last one with the database's clock: ``age_s`` seconds.
+    A command that looks only once has not watched the signs, and can only judge the age of the last
+    one by the database's clock: ``age_s`` seconds.
     """
     if lease is Lease.OVER or owner.surely_dead():
         return True
@@ -197,7 +197,7 @@ def _role(study_id: int, name: str) -> Select[Any]:
 
 
 def trial_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dict[int, Lease]:
-    """What is known of the leases of the running trials, by the trial's id, after one more look."""
+    """The state of the leases of the running trials, by the trial's id, after one more look."""
     rows = all_rows(connection, _running(study_id))
     signs = {int(row.id): Sign(_owner(row), row.heartbeat_at) for row in rows}
     return watch.look(("trial", study_id), signs)
@@ -228,7 +228,7 @@ def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
 def take_role(
     connection: Connection, dialect: Dialect, study_id: int, name: str, watch: LeaseWatch
 ) -> bool:
-    """Whether this process now holds the role: it was free, or its holder is gone."""
+    """True if this process now holds the role: it was free, or its holder is gone."""
     studies.lock(connection, study_id)
     me, at = OwnerProcess.current(), database_now(connection, dialect)
     row = read_first(connection, _role(study_id, name))
@@ -247,7 +247,7 @@ def take_role(
 def workers(
     connection: Connection, dialect: Dialect, study_id: int, watch: LeaseWatch
 ) -> list[WorkerRecord]:
-    """The workers of a study, also lost ones; the one seen last comes first."""
+    """The workers of a study, including lost ones; the one seen last comes first."""
     at = database_now(connection, dialect)
     leases = role_leases(connection, study_id, watch)
     query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))

@@ -24,8 +24,7 @@ class Auto(Strategy):
 
     name = "auto"
     # The surrogate compares a lucky run with all other runs that share a level with it. A run of
-    # another promising setting tells it more than a second run of the same one. The race repeats
-    # later.
+    # another promising setting is more informative than a repetition. The race repeats later.
     repeats = False
     estimates = True
     summary = "learns which parameters matter and stops when more search is not worth its cost"
@@ -72,7 +71,7 @@ class Auto(Strategy):
         every = listing(space, self.codec)
         clip = float(self.values["loss_clip"])
         has_default = space.is_valid(DEFAULT)
-        # Effects of pairs decide in the recorded small spaces, and only the listed model has them.
+        # Effects of pairs decide in the recorded small spaces; only the listed model has them.
         self._model: ListedModel | JointModel
         if every is None:
             self._model = JointModel(self.codec, clip, self._draws, has_default=has_default)
@@ -91,7 +90,7 @@ class Auto(Strategy):
         fresh, values = self._current_model().candidates(self._is_fresh)
         if not fresh:
             return self.anything_new()
-        # Ties (many before anything is known) are broken at random, so that seeds differ.
+        # Ties (frequent before anything is known) are broken at random, so that seeds differ.
         jitter = self.rng(self.ordinal).random(len(fresh))
         top = int(np.lexsort((jitter, -values))[0])
         observations = self._observations_in_order()
@@ -104,9 +103,10 @@ class Auto(Strategy):
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
 
     def favourite(self) -> Setting | None:
-        """The setting with the best estimate of the surrogate, not the one with the best own run.
+        """The setting with the surrogate's best estimate, not the one with the fastest run.
 
-        So every run of a level counts. None if nothing is estimated to be faster than the default.
+        So every run of a level counts. None if no setting is estimated to be faster than the
+        default.
         """
         codes = self._current_model().favourite()
         return None if codes is None else self.codec.decode(codes)
@@ -124,14 +124,14 @@ class Auto(Strategy):
         return self._model
 
     def _draws(self, count: int) -> np.random.Generator:
-        """The generator of the samples that are drawn after ``count`` measured settings."""
+        """The generator of the samples drawn after ``count`` measured settings."""
         return self.rng(count, 1)
 
     def _is_fresh(self, codes: Codes) -> bool:
         return self._key(codes) not in self._taken_keys
 
     def _key(self, codes: Codes) -> str:
-        """The key of canonical codes; cached, since a small space asks for all of its keys."""
+        """The key of canonical codes; cached, since all keys of a small space are needed."""
         if codes not in self._keys:
             self._keys[codes] = self.codec.decode(codes).key
         return self._keys[codes]
@@ -148,7 +148,7 @@ class Auto(Strategy):
         return count if isinstance(count, int) else 0
 
     def _ratios(self, observations: Sequence[Observation]) -> dict[Codes, float]:
-        """The ratio to the default of each setting that was measured; infinite if it failed."""
+        """The ratio to the default of each measured setting; infinite if it failed."""
         ratios: dict[Codes, float] = {}
         for observation in observations:
             canonical = self.codec.settle(observation.setting)

@@ -1,4 +1,4 @@
-"""The interface of strategies: a strategy proposes settings and is told what became of them."""
+"""The interface of strategies: a strategy proposes settings and receives their results."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _SEEDS = 2**64
 
 @dataclass(frozen=True)
 class Observation:
-    """A trial as a strategy sees it.
+    """A trial in the view of a strategy.
 
     ``estimate`` is T / T_default: lower is better, 1.0 is the default. ``censored`` means that the
     time limit stopped the trial, so the estimate is a lower bound of the ratio. ``pruned`` means
-    that cheap runs kept the setting from full runs; the estimate is then weaker than a measured
+    that cheap runs excluded the setting from full runs; its estimate is weaker than a measured
     ratio. Raises ValueError for an unknown state.
     """
 
@@ -50,7 +50,7 @@ class Observation:
 
     @property
     def fitness(self) -> float:
-        """The ratio to minimise; infinite, which is the worst, for a failed trial."""
+        """The ratio to minimise; infinite (the worst) for a failed trial."""
         has_ratio = self.estimate is not None and math.isfinite(self.estimate) and self.estimate > 0
         if self.estimate is None or not has_ratio or self.state in ("failed", "running"):
             return math.inf
@@ -66,7 +66,7 @@ class Proposal:
 
 
 def _no_pulse() -> None:
-    """Nobody waits for the strategy."""
+    """No caller waits for the strategy."""
 
 
 class Strategy(ABC):
@@ -74,10 +74,10 @@ class Strategy(ABC):
 
     A study measures the default in any case, so the default counts as known with the ratio 1.
 
-    ``space`` is what may vary, ``seed`` is any integer, ``priors`` are the settings to try first
-    (the warm start), and ``options`` are values by name for some of the options in the class's
-    table. ``rejected`` lists the priors that this space does not allow, each with the reason.
-    Raises :class:`~autotune.errors.UsageError` for a wrong option.
+    ``space`` defines what may vary, ``seed`` is any integer, ``priors`` are the settings to try
+    first (the warm start), and ``options`` are values by name for options in the class's table.
+    ``rejected`` lists the priors that this space does not allow, each with the reason. Raises
+    :class:`~autotune.errors.UsageError` for a wrong option.
 
     The next proposal depends only on the seed and on the observations in the order of their
     numbers. So a new object that gets the stored observations by :meth:`restore` continues exactly
@@ -89,11 +89,11 @@ class Strategy(ABC):
     options: ClassVar[dict[str, Option]] = {}
     presets: ClassVar[dict[str, dict[str, OptionValue]]] = {}
     needs: ClassVar[tuple[str, ...]] = ()
-    """Packages that the strategy needs and that are not installed with autotune."""
+    """Packages that the strategy needs and that autotune does not install."""
     repeats: bool = True
-    """Whether the study runs a setting that looks best again at once, before the next proposal."""
+    """True if the study immediately repeats a setting that looks best, before the next proposal."""
     estimates: bool = False
-    """Whether it estimates settings: :meth:`favourite` then gives None for the default."""
+    """True if it estimates settings: :meth:`favourite` then gives None for the default."""
 
     def __init__(
         self,
@@ -113,14 +113,14 @@ class Strategy(ABC):
         self._taken_keys = {DEFAULT.key}
         self._unvisited_settings = UnvisitedSettings(space, self.codec, self.seed)
         self.pulse: Callable[[], None] = _no_pulse
-        """Called again and again in loops of :meth:`ask` that may be long.
+        """Called repeatedly in possibly long loops of :meth:`ask`.
 
-        Who asks sets it; it ends a loop by what it raises.
+        The caller sets it and ends a loop by raising an exception in it.
         """
 
     @classmethod  # noqa: B027 - a hook
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
-        """Raise :class:`~autotune.errors.UsageError` for values that do not fit together."""
+        """Raise :class:`~autotune.errors.UsageError` for inconsistent values."""
 
     def ask(self) -> Proposal | None:
         """The next setting to try; None if no promising setting is left."""
@@ -134,7 +134,7 @@ class Strategy(ABC):
         return proposal
 
     def tell(self, observation: Observation) -> None:
-        """Record the result of a trial, whoever proposed it."""
+        """Record the result of a trial, whether or not this strategy proposed it."""
         if observation.state == "running":
             self.add_running(observation)
             return
@@ -148,19 +148,19 @@ class Strategy(ABC):
             self.tell(observation)
 
     def add_running(self, observation: Observation) -> None:
-        """Record a trial that is being run, so that it is not proposed again."""
+        """Record a running trial, so that it is not proposed again."""
         self._note(observation.setting)
         self.learn_running(observation)
 
     def favourite(self) -> Setting | None:
-        """The measured setting with the best estimate of the strategy.
+        """The measured setting with the strategy's best estimate.
 
-        None if the default has the best estimate, or if the strategy has no estimates of its own.
+        None if the default has the best estimate, or if the strategy has no estimates.
         """
         return None
 
     def is_new(self, setting: Setting) -> bool:
-        """Whether no setting with the same canonical form was proposed or told before."""
+        """True if no setting with the same canonical form was proposed or told before."""
         canonical = self.codec.settle(setting)
         return canonical is not None and canonical.key not in self._taken_keys
 
@@ -181,7 +181,7 @@ class Strategy(ABC):
         """Learn from an ended trial; a strategy that does not learn need not override this."""
 
     def learn_running(self, observation: Observation) -> None:  # noqa: B027 - a hook
-        """Learn from a running trial; that it is not proposed again is done already."""
+        """Learn from a running trial; the base class already prevents proposing it again."""
 
     def admit(self, prior: Setting) -> Proposal:
         """The proposal for a prior; a strategy that stores attributes adds them."""

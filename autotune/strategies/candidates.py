@@ -1,7 +1,6 @@
 """Candidates for a surrogate: all settings of a small space, a climb in a large one.
 
-The second part gives every setting of a space in a seeded order, without storing them if there are
-many.
+:func:`seeded_order` yields every setting of a space in a seeded order; a large space is not stored.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from autotune.strategies.levels import Floats, Matrix
 
 
 class Acquisition(Protocol):
-    """The value of running a setting; larger is better."""
+    """The acquisition: the value of running a setting; larger is better."""
 
     def values(self, codes: Matrix) -> Floats:
         """The value of each setting, shape (settings,)."""
@@ -31,13 +30,13 @@ class Acquisition(Protocol):
 
 
 LISTING_LIMIT = 1500
-"""Largest number of settings for which all are listed and scored."""
+"""Largest number of settings that are all listed and scored."""
 _STEPS = 20
 """Largest number of changes of one climb."""
 _BRANCHES = 6
 """Number of neighbours of each step of a climb that become candidates."""
 _CANONICAL_LIMIT = 32
-"""Number of the best raw candidates that are brought into canonical form."""
+"""Number of the best raw candidates that are converted to canonical form."""
 
 
 class Listing:
@@ -51,8 +50,7 @@ class Listing:
 
     def settings(self) -> list[Codes]:
         """Canonical codes without repetition."""
-        # The set of inactive parameters only grows; the list is brought into canonical form again
-        # when it does.
+        # The set of inactive parameters only grows; the list is then made canonical again.
         if self._settled_for != len(self._codec.idle):
             self._settled_for = len(self._codec.idle)
             self._canonical_codes = _settle(self._codec, self._raw_codes)
@@ -60,7 +58,8 @@ class Listing:
 
 
 def listing(space: Space, codec: Codec) -> Listing | None:
-    """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
+    """Every setting, or None if there are many (or if valid ones are rare among the
+    combinations)."""
     settings = space.all_settings(LISTING_LIMIT)
     if settings is None:
         return None
@@ -80,11 +79,10 @@ class Climb:
         acquisition: Acquisition,
         is_new: Callable[[Codes], bool],
     ) -> list[Codes]:
-        """The best settings that a climb from each of the ``starts`` meets, as canonical codes.
+        """The best settings on a climb from each of the ``starts``, as canonical codes.
 
-        A climb changes one parameter after the other as long as the ``acquisition`` grows, so how
-        many unknown levels it combines follows from what they are expected to cost. It does not go
-        to settings that are not new.
+        A climb changes one parameter after the other as long as the ``acquisition`` grows, so the
+        expected costs decide how many unknown levels it combines. It visits only new settings.
         """
         values_by_codes: dict[Codes, float] = {}
         for start in dict.fromkeys(starts):
@@ -144,7 +142,7 @@ def _settle(codec: Codec, codes: Sequence[Codes]) -> list[Codes]:
 _SHUFFLE_LIMIT = 20_000
 """Largest number of raw combinations for which the settings are listed and shuffled."""
 _MISSES = 20_000
-"""Number of raw combinations in a row without a valid setting after which random order ends."""
+"""Random order ends after this number of consecutive raw combinations without a valid setting."""
 _ROUNDS = 4
 
 
@@ -182,8 +180,8 @@ class Permutation:
 def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
     """Every distinct valid setting, lazily, in an order given by the seed.
 
-    If valid settings are so rare that a random order of the combinations finds none for long, the
-    rest follows in grid order; some settings then come twice.
+    If valid settings are too rare for a random order of the combinations, the rest follows in grid
+    order; some settings then occur twice.
     """
     if space.combinations() <= _SHUFFLE_LIMIT:
         settings = list(space.enumerate())
@@ -204,10 +202,9 @@ def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
 
 
 _OLD = {False: 20_000, True: 1_000_000}
-"""Number of settings in a row, without one that was not met before, after which a seeded order
-(False) and grid order (True) end.
+"""A seeded order (False) and grid order (True) end after this number of consecutive known settings.
 
-Most parameters of a space may be inactive: then all its combinations are the same few settings.
+If most parameters of a space are inactive, all its combinations are the same few settings.
 """
 _PULSE = 200
 
@@ -215,9 +212,9 @@ _PULSE = 200
 class UnvisitedSettings:
     """Finds the first setting of an order that is still new.
 
-    The order leaves out the parameters that do nothing in any setting; it begins anew when more is
-    known of what does nothing. A setting that is not new never becomes new, so the cursor only
-    moves forward. A new object with the same knowledge finds the same setting.
+    The order leaves out parameters that are inactive in every setting; it restarts when more of
+    them are known. A known setting never becomes new, so the cursor only moves forward. A new
+    object with the same knowledge finds the same setting.
     """
 
     def __init__(self, space: Space, codec: Codec, seed: int, *, grid: bool = False) -> None:
@@ -230,16 +227,16 @@ class UnvisitedSettings:
     def _begin(self) -> None:
         self._facts, self._defaults = len(self._codec.idle), self._codec.idle.space
         self._met_keys: set[str] = set()
-        """Keys of the settings that the order has come to, in canonical form."""
+        """Keys of the settings that the order has reached, in canonical form."""
         idle = self._codec.idle.everywhere
         space = self._space.without(dict.fromkeys(idle, "it does nothing here"))
         codec = self._codec if space is self._space else Codec(space)
         self._order = space.enumerate() if self._grid else seeded_order(space, codec, self._seed)
 
     def first(self, is_new: Callable[[Setting], bool], pulse: Callable[[], None]) -> Setting | None:
-        """The next new setting in canonical form; None if none is left or none is met for long.
+        """The next new setting in canonical form; None if none is left or found for long.
 
-        ``pulse`` is called again and again, and ends the search for one by what it raises.
+        ``pulse`` is called repeatedly, and ends the search by raising an exception.
         """
         idle = self._codec.idle
         if self._facts != len(idle) or self._defaults is not idle.space:

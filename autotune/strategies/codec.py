@@ -16,7 +16,7 @@ INACTIVE = "inactive"
 UNUSED = "unused"
 """Key in a trial's attributes: parameters that are inactive in every setting of the study."""
 DEFAULTS = "defaults"
-"""Key in a trial's attributes: values that parameters have if they are unset, as a run showed."""
+"""Key in a trial's attributes: values of unset parameters, as a run showed."""
 _CACHE_SIZE = 1000
 
 Codes = tuple[int, ...]
@@ -28,7 +28,7 @@ class Codec:
 
     ``sizes`` (number of choices) and ``optional`` (unset allowed) have one entry per parameter.
     ``axis`` has for each parameter with ordered levels its codes in that order, else an empty
-    tuple. Unset has the default's place on the axis if the default is known.
+    tuple. If the default is known, unset has its position on the axis.
     """
 
     def __init__(self, space: Space) -> None:
@@ -53,7 +53,7 @@ class Codec:
     def leave_out(self, attrs: Mapping[str, object], setting: Setting) -> bool:
         """Record the inactive parameters in the ``attrs`` of the trial of ``setting``.
 
-        Returns whether any of them is new.
+        Returns True if any of them is new.
         """
         unused_names, idle, defaults = attrs.get(UNUSED), attrs.get(INACTIVE), attrs.get(DEFAULTS)
         fresh = (
@@ -90,8 +90,8 @@ class Codec:
     def settle(self, setting: Setting) -> Setting | None:
         """The canonical setting without inactive parameters, repaired if it breaks a rule.
 
-        A broken rule is repaired by leaving out the last optional parameter in it, because a rule
-        does not apply if none of its parameters is set. Returns None if this does not repair it.
+        The repair leaves out the rule's last optional parameter, because a rule does not apply if
+        none of its parameters is set. Returns None if this does not help.
         """
         if setting not in self._canonical_settings:
             if len(self._canonical_settings) >= _CACHE_SIZE:
@@ -124,14 +124,14 @@ class Codec:
         return self._settled_codes[codes]
 
     def is_canonical(self, codes: Codes) -> bool:
-        """Whether these codes are a valid setting in canonical form."""
+        """True if these codes are a valid setting in canonical form."""
         if self._free:
             return True
         values = self._values(codes)
         if not self._plain:
             setting = Setting(values)
             return self.space.canonical(setting) == setting and not self.space.broken_rules(setting)
-        # Most combinations of a large space have an idle value, and one is enough.
+        # Most combinations of a large space have an inactive value, and one is enough.
         return not any(self.space.idle(values)) and not self.space.broken_rules(values)
 
     def _values(self, codes: Sequence[int]) -> dict[str, Value]:
@@ -142,8 +142,8 @@ class Codec:
         }
 
     def _values_in_order(self) -> list[tuple[str, int, tuple[Value | None, ...]]]:
-        """Each parameter's name, place and normalised choices, sorted by name."""
-        Setting(dict.fromkeys(self.names, 0))  # Raises for a name that no parameter can have.
+        """Each parameter's name, position and normalised choices, sorted by name."""
+        Setting(dict.fromkeys(self.names, 0))  # Raises for an impossible parameter name.
         entries = [
             (name, place, tuple(None if c is None else normalise_value(c) for c in choices))
             for place, (name, choices) in enumerate(zip(self.names, self.choices, strict=True))

@@ -13,8 +13,8 @@ from autotune.strategies.options import Option, OptionValue, table
 class Exhaustive(Strategy):
     """All settings but the default, which the study measures in any case.
 
-    The order is shuffled by default: a budget that ends early has then covered the whole space
-    thinly, while grid order would only have varied the last parameters.
+    The order is shuffled by default: a short budget then covers the whole space thinly, while grid
+    order would vary only the last parameters.
     """
 
     name = "exhaustive"

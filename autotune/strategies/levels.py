@@ -14,9 +14,8 @@ Matrix = NDArray[np.intp]
 class Levels:
     """The choices of all parameters in one row, parameter after parameter.
 
-    ``starts`` has the place of each parameter's first choice, ``owner`` the parameter of each
-    choice. ``free`` marks the choices that may have an effect: all but those that leave a parameter
-    unset.
+    ``starts`` has the index of each parameter's first choice, ``owner`` the parameter of each
+    choice. ``free`` marks the choices that may have an effect: all except unset ones.
     """
 
     def __init__(self, codec: Codec) -> None:
@@ -27,13 +26,13 @@ class Levels:
         self.free[self.starts[codec.optional]] = False
 
     def places(self, codes: Matrix) -> Matrix:
-        """The places of the choices of settings, shape (settings, parameters)."""
+        """The indices of the choices of settings, shape (settings, parameters)."""
         return codes + self.starts
 
     def one_hot(self, codes: Matrix, out: Floats | None = None) -> Floats:
         """The settings as one-hot vectors, shape (settings, choices of all parameters).
 
-        They are written to ``out`` if it is given.
+        They are written to ``out`` if given.
         """
         vectors = np.zeros((len(codes), self.total)) if out is None else out
         if out is not None:

@@ -1,7 +1,6 @@
-"""Options of strategies: one table per strategy is used for its documentation and its validation.
+"""Options of strategies: one table per strategy for its documentation and validation.
 
-The last part checks the packages that single strategies need and that are not installed with
-autotune.
+Also checks the packages that some strategies need and that autotune does not install.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ OptionValue = int | float | str
 
 @dataclass(frozen=True)
 class Option:
-    """One option; ``bounds`` are the smallest and largest number, or the words to choose from."""
+    """One option; ``bounds`` are the smallest and largest number, or the allowed words."""
 
     name: str
     type: Literal["int", "float", "choice"]
@@ -29,13 +28,13 @@ class Option:
 
     @property
     def range(self) -> str:
-        """The valid values in words."""
+        """The valid values for readers."""
         if self.type == "choice":
             return " | ".join(str(word) for word in self.bounds)
         return f"{self.bounds[0]} to {self.bounds[1]}"
 
     def read(self, raw_value: OptionValue) -> OptionValue:
-        """The value for a user's or a caller's input; raises :class:`UsageError` if not valid."""
+        """The value of a user's or caller's input; raises :class:`UsageError` if invalid."""
         if self.type == "choice":
             if raw_value in self.bounds:
                 return raw_value
@@ -68,7 +67,7 @@ def table(*options: Option) -> dict[str, Option]:
 def complete(
     owner: str, options: Mapping[str, Option], *layers: Mapping[str, OptionValue]
 ) -> dict[str, OptionValue]:
-    """Every option with its value: the defaults, then each layer over those before it.
+    """Every option with its value: the defaults, overridden by each layer in turn.
 
     Raises :class:`UsageError` for an unknown name or a value out of range.
     """

@@ -1,6 +1,6 @@
 """Optuna's samplers as strategies, ``optuna:SAMPLER``: ask and tell on a study in memory.
 
-The study is rebuilt from observations. The last part has the samplers, one class for each.
+The study is rebuilt from observations. There is one class for each sampler.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from autotune.strategies.options import Option, OptionValue, need, table
 NUMBER = "number"
 """User attribute of an Optuna trial: the number of its observation, which gives the order."""
 _SYSTEM = "optuna"
-"""Attribute of a proposal with what the sampler stored with the trial."""
+"""Attribute of a proposal with the data that the sampler stored with the trial."""
 _TRIES = 5
 _WORST = 10.0
 """A larger ratio counts as this one for CMA-ES."""
@@ -45,8 +45,8 @@ optuna.logging.set_verbosity(optuna.logging.ERROR)
 class _SharedDistribution(CategoricalDistribution):
     """A categorical distribution that is not copied.
 
-    Optuna makes a deep copy of a trial, with its distributions, whenever one is added. These
-    distributions never change, and copying 25 of them takes longer than everything else.
+    Optuna deep-copies every added trial with its distributions. These never change, and copying 25
+    of them takes longer than everything else.
     """
 
     def __deepcopy__(self, memo: dict[int, object]) -> _SharedDistribution:
@@ -64,7 +64,7 @@ def distributions(
 def _positions(codec: Codec) -> list[tuple[int, ...]]:
     """The position of each code among all levels of its parameter; words in the space's order.
 
-    Unset is below all levels if its place among them is not known.
+    Unset is below all levels if its position among them is unknown.
     """
     positions = []
     for axis, size in zip(codec.axis, codec.sizes.tolist(), strict=True):
@@ -79,10 +79,10 @@ class OptunaStrategy(Strategy):
     ``sampler`` is its class; the options are arguments of its constructor. With ``uses_order`` a
     parameter is the position of its level, a whole number; else it is the text of its level.
 
-    The sampler gets a new seed before each draw, from the seed and the position in the stream. So a
-    rebuilt study continues as the old one would have. The sampler draws on a scratch trial, which
-    is then dropped; only the repaired setting is used. An ended trial is added as a finished one. A
-    failure has the value infinity and not Optuna's state FAIL, which samplers ignore.
+    Before each draw the sampler gets a new seed, from the seed and the position in the stream. So a
+    rebuilt study continues exactly like the old one. The sampler draws on a scratch trial, which is
+    then dropped; only the repaired setting is used. An ended trial is added as finished. A failure
+    has the value infinity instead of Optuna's state FAIL, which samplers ignore.
     """
 
     sampler: ClassVar[type[Any]]
@@ -120,7 +120,7 @@ class OptunaStrategy(Strategy):
         """The sampler, ready for one draw from this seed."""
         arguments = {name: _YES.get(str(value), value) for name, value in self.values.items()}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # That a sampler may change in a later Optuna.
+            warnings.simplefilter("ignore")  # A sampler may change in a later Optuna.
             sampler: BaseSampler = self.sampler(seed=seed, **arguments)
         return sampler
 
@@ -165,7 +165,7 @@ class OptunaStrategy(Strategy):
         self._pending.clear()
 
     def _draw(self, attempt: int) -> tuple[Setting, dict[str, object]]:
-        """The setting that the sampler draws, and what the sampler stores with it."""
+        """The setting drawn by the sampler, and the data that it stores with it."""
         seed = int(self.rng(self.ordinal, attempt).integers(2**32))
         study = self._study
         study.sampler = sampler = self._sampler(seed)
@@ -236,10 +236,10 @@ class TPE(OptunaStrategy):
 
 
 class _Recomputed(NSGAIISampler):
-    """NSGA-II whose parents depend on the trials only.
+    """NSGA-II whose parents depend only on the trials.
 
-    Optuna stores the parents of a generation in the order of their first choice and reads them back
-    in another. Here they are chosen anew each time.
+    Optuna stores a generation's parents in the order of selection and reads them back in another.
+    Here they are selected again each time.
     """
 
     def get_parent_population(self, study: Study, generation: int) -> list[FrozenTrial]:
@@ -267,7 +267,7 @@ class _ReplayedCmaEs(CmaEsSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        # Optuna adds the number of the trial to the seed; a rebuilt study has other numbers.
+        # Optuna adds the trial's number to the seed; a rebuilt study has other numbers.
         trial_copy = copy.copy(trial)
         trial_copy.number = 0
         return super().sample_relative(study, trial_copy, search_space)

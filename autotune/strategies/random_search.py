@@ -20,7 +20,7 @@ class RandomSearch(Strategy):
             try:
                 setting = self.codec.settle(self.space.sample(rng))
             except UsageError:
-                break  # Settings are so rare that only an enumeration finds one.
+                break  # Valid settings are so rare that only an enumeration finds one.
             if setting is not None and self.is_new(setting):
                 return Proposal(setting)
         return self.anything_new()

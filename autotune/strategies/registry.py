@@ -28,7 +28,7 @@ _PLACES: dict[str, str] = {
     "optuna:CmaEsSampler": "optuna_samplers:CMAES",
     "optuna:GPSampler": "optuna_samplers:GaussianProcess",
 }
-"""Module and class of each strategy; a module is imported when its strategy is asked for."""
+"""Module and class of each strategy; a module is imported when its strategy is requested."""
 GROUP = "autotune.strategies"
 
 
@@ -55,7 +55,7 @@ def find(name: str) -> type[Strategy]:
     """The class of a strategy.
 
     Raises :class:`UsageError`, with similar names, for an unknown one, and RunnerError if the
-    strategy of an installed package cannot be loaded or is no strategy.
+    strategy of an installed package cannot be loaded or is not a strategy.
     """
     if name in _PLACES:
         return _own(name)
@@ -74,10 +74,9 @@ def find(name: str) -> type[Strategy]:
 
 
 def code_of(strategy: type[Strategy]) -> str:
-    """What distinguishes a strategy that was passed as an object from others of its name.
+    """Distinguishes a strategy passed as an object from others of the same name.
 
-    It is a digest of its source (of its name if there is no source); empty for a strategy that is
-    known by its name.
+    A digest of its source (of its name if there is no source); empty for a registered strategy.
     """
     if strategy.name in names() and find(strategy.name) is strategy:
         return ""
@@ -96,7 +95,7 @@ def create(
     priors: Sequence[Setting] = (),
     options: Mapping[str, OptionValue] | None = None,
 ) -> Strategy:
-    """A new strategy; raises :class:`UsageError` for a wrong name or option."""
+    """A new strategy; raises :class:`UsageError` for an invalid name or option."""
     return find(name)(space, seed=seed, priors=priors, options=options)
 
 
@@ -107,8 +106,8 @@ def resolve_options(
 ) -> dict[str, OptionValue]:
     """All options with their values: the defaults, then the preset's, then the user's.
 
-    ``user_options`` may have texts as a user writes them. The result belongs to the identity of a
-    study. Raises :class:`UsageError` for a wrong name, value or preset.
+    ``user_options`` may have texts as typed by a user. The result is part of a study's identity.
+    Raises :class:`UsageError` for an invalid name, value or preset.
     """
     kind = find(strategy) if isinstance(strategy, str) else strategy
     if preset is not None and preset not in kind.presets:

@@ -1,8 +1,8 @@
 """Test suites (contracts) that every implementation of an extension point must pass.
 
-They need pytest and hypothesis: pip install "mpi-autotune[testing]".  Each suite is a class: make a
-subclass whose name begins with ``Test`` in a test module of your own, and give it the fixtures and
-attributes that its docstring names (docs/howto/extending.md).
+They need pytest and hypothesis: pip install "mpi-autotune[testing]". Each suite is a class: create
+a subclass whose name starts with ``Test`` in your own test module, with the fixtures and attributes
+that its docstring names (docs/howto/extending.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["FormatContract", "MpiLibraryContract", "SchedulerContract", "Strateg
 
 
 def __getattr__(name: str) -> Any:
-    """Import a suite on first use, because pytest is no dependency of autotune."""
+    """Import a suite on first use, because pytest is not a dependency of autotune."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pytest

@@ -146,10 +146,10 @@ class FormatContract:
         ]
         assert unseen == []
         for value in {v for group in content_of(fmt).groups.values() for v in group.values()}:
-            # In the header, too, as an editor replaces it.
+            # In the header, too, as an editor would replace it.
             side = None if text.side is None else text.side.replace(value, f"{value}7")
             assert edited(path, Text(text.main.replace(value, f"{value}7"), side))
-        # Where lines of others stay in the file, they are no part of what was published.
+        # Lines of others in the file are not part of the publication.
         assert edited(path, Text(f"{text.main} ", text.side)) is not fmt.merges
 
     @settings(
@@ -192,7 +192,7 @@ class FormatContract:
             except UsageError:
                 continue
             assert all(c.isascii() and (c.isprintable() or c == "\n") for c in body)
-            # The body has one statement more in each place that lists them, nothing else.
+            # The body has one more statement in each place that lists them, nothing else.
             assert body.count("\n") - harmless.count("\n") in (0, 1, 2)
             assert not set(value) & set("\n\r\"'`$\\;&|<>(){}[]#! \t")
 
@@ -233,12 +233,12 @@ class FormatContract:
 
 
 def edits(text: Text, step: int = 1) -> Iterator[Text]:
-    """The text with one character replaced, inserted or left out at each ``step``-th place, and
-    with each line left out, doubled or set behind the next one."""
+    """The text with one character replaced, inserted or deleted at each ``step``-th position, and
+    with each line deleted, doubled or moved after the next one."""
     whole, first = text.whole, len(text.side or "")
 
     def parted(changed: str, at: int) -> Text:
-        """The change is in the file beside it, or in the file itself."""
+        """True if the change is in the file beside it, or in the file itself."""
         if text.side is None:
             return Text(changed)
         border = first + (len(changed) - len(whole) if at < first else 0)
@@ -260,7 +260,7 @@ def edits(text: Text, step: int = 1) -> Iterator[Text]:
 
 
 def edited(path: Path, text: Text) -> bool:
-    """Whether a text at ``path`` is seen to be no longer what autotune published."""
+    """True if the text at ``path`` is recognised as edited since autotune published it."""
     try:
         header = text.header
     except WorkError:  # Damaged.
@@ -269,7 +269,7 @@ def edited(path: Path, text: Text) -> bool:
 
 
 def _directives(fmt: Format, text: Text) -> list[str]:
-    """The lines that a reader of the file acts on."""
+    """The lines that affect a reader of the file."""
     if fmt.comment is None:
         return text.main.splitlines()
     begin, end = fmt.comment

@@ -36,7 +36,7 @@ def hopeless(setting: Setting) -> tuple[float | None, str]:
 
 
 def observe(number: int, setting: Setting, measure: Measure, attrs: object = None) -> Observation:
-    """The observation as a store returns it: its attributes have passed through JSON."""
+    """The observation as returned by a store: its attributes have passed through JSON."""
     estimate, state = measure(setting)
     return Observation(number, setting, estimate, state, json.loads(json.dumps(attrs or {})))
 
@@ -115,7 +115,7 @@ CHOICE = LibraryChoice.of(
 """Two MPI libraries that differ in parameters, levels and defaults; 36 settings."""
 
 WIDE = Space("wide", tuple(Parameter(f"w{i:02}", (1, 2, 3)) for i in range(12)))
-"""More combinations than anybody can walk through."""
+"""More combinations than anybody can enumerate."""
 
 MANY = Space(
     "many",

@@ -30,7 +30,7 @@ from runner.types import LIBRARY, LaunchSpec, RunRecord
 
 TIMEOUT_S = 60.0
 LIMITS_S = (2.0, 6.0, 20.0)
-"""Time limits in seconds that are tried until the ranks have started within one."""
+"""Time limits in seconds to try until the ranks have started within one."""
 UNKNOWN = "no_such_parameter_of_any_library"
 PROGRAM = """
 import os, sys
@@ -52,8 +52,7 @@ _LINE = re.compile(r"rank (\d+) of (\d+) (\S+) (.*)")
 
 @dataclass(frozen=True)
 class ParameterFile:
-    """How a launch loads a parameter file: variables for the launcher, and words of its command
-    line.
+    """How a launch loads a parameter file: variables for the launcher, and command-line arguments.
 
     ``dies``: the file holds a value that stops the launch, because nothing can be read back.
     """
@@ -66,8 +65,8 @@ class ParameterFile:
 class MpiLibraryContract:
     """Real launches with the adapter of one library.
 
-    A subclass gives the fixture ``library`` (:func:`runner.mpi.discover.find_library`), or
-    ``wanted``, and the attributes below.  The ranks are Python with mpi4py, which must be able to
+    A subclass defines the fixture ``library`` (:func:`runner.mpi.discover.find_library`), or
+    ``wanted``, and the attributes below. The ranks are Python with mpi4py, which must be able to
     load the library: by itself, or with :meth:`~runner.mpi.base.Adapter.python_variables`.
     """
 
@@ -78,9 +77,9 @@ class MpiLibraryContract:
     wrong_value: ClassVar[str] = "autotune-canary"
     """A value of ``parameter`` that stops the launch if the adapter says ``checks_values``."""
     launch_options: ClassVar[tuple[str, ...]] = ()
-    """Words that every launch needs here, as in a cluster definition."""
+    """Arguments that every launch needs here, as in a cluster definition."""
     wrong_options: ClassVar[tuple[str, ...]] = ("--no-such-option-of-a-launcher",)
-    """Words that the launcher refuses."""
+    """Arguments that the launcher refuses."""
 
     def parameter_file(self, place: Path) -> ParameterFile | None:
         """Write a file below ``place`` that sets ``parameter``; None if no such file is read."""
@@ -105,7 +104,7 @@ class MpiLibraryContract:
             yield open_runner
 
     def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
-        """A launch of a small program whose ranks print who they are."""
+        """A launch of a small program whose ranks print their identity."""
         env = launcher.python_variables(os.environ) | more.pop("env", {})
         return LaunchSpec(
             program=(*OWN_PYTHON, "-c", more.pop("program", PROGRAM), *words),
@@ -238,7 +237,7 @@ class MpiLibraryContract:
         self, launcher: Adapter, runner: Runner
     ) -> None:
         if not (launcher.checks_values or launcher.reads_back):
-            return  # Then nothing of a setting can be proven, and every run says so.
+            return  # Then no setting can be proven, and every run says so.
         name, _ = self.parameter
         record = runner.run(self.spec(launcher, parameters={LIBRARY: {name: self.wrong_value}}))
         assert record.state in ("failed", "launch_error", "no_mpi", "not_read_back")

@@ -12,12 +12,12 @@ from runner.scheduler import Job, Scheduler
 
 PATIENCE_S = 60.0
 _LOG_S = 10.0
-"""Seconds that a log on a shared disk may come later than the job's end."""
+"""Seconds by which a log on a shared disk may appear after the job's end."""
 
 
 class SchedulerContract:
-    """The tests of a scheduler.  Subclass it with a fixture ``scheduler``: one that can be used
-    here, such as :func:`runner.scheduler.find` returns it."""
+    """The tests of a scheduler. Subclass it with a fixture ``scheduler``: one that is usable here,
+    as returned by :func:`runner.scheduler.find`."""
 
     @pytest.fixture
     def scheduler(self) -> Scheduler:
@@ -45,7 +45,7 @@ class SchedulerContract:
         self.wait(scheduler, number, "running")
         scheduler.cancel([number])
         self.wait(scheduler, number, "ended")
-        scheduler.cancel([number])  # Cancelling a job that has ended is no error.
+        scheduler.cancel([number])  # Cancelling an ended job is not an error.
 
     def test_an_unknown_job_counts_as_over(self, scheduler: Scheduler) -> None:
         assert scheduler.states(["99999999"]) == {"99999999": "ended"}

@@ -33,7 +33,7 @@ from autotune.testing.landscapes import (
 )
 
 MOST_PULSES = 10_000
-"""Pulses of one proposal after which it counts as endless; each stands for many settings."""
+"""Pulses after which a proposal counts as endless; each stands for many settings."""
 
 
 class StrategyContract:

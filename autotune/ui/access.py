@@ -1,10 +1,10 @@
-"""Access to the page: who may ask, by which name, and what a browser may do with the answer.
+"""Access to the page: the token, the accepted host names, and the browser's restrictions.
 
 The token is a secret in the path of every address: ``http://127.0.0.1:8765/TOKEN/running``. It is
-no cookie, because a browser sends a host's cookies to every port of the host: another user of the
-machine could listen on one of them and collect it. No page of somebody else learns the address
-(there is no referrer) or can read answers (they are of another origin, and a name that leads to
-this machine, by DNS rebinding, is not one of ``hosts``).
+not a cookie, because a browser sends a host's cookies to every port of the host: another user of
+the machine could listen on one of them and collect it. Foreign pages cannot learn the address
+(there is no referrer) or read answers (they have another origin, and a name used for DNS rebinding
+is not in ``hosts``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def new_token() -> str:
 
 
 class Access:
-    """The application ``app`` for those who know ``token`` and ask for one of ``hosts``.
+    """The application ``app`` for clients that know ``token`` and request one of ``hosts``.
 
     ``hosts`` are the values of the Host header that are answered, in lower case, with the port.
     The token is the root path for ``app``.

@@ -1,7 +1,7 @@
-"""The application: which address shows which page.
+"""The application: maps addresses to pages.
 
 An address has the hash of a study, the name of a dataset or a cluster, or a number. It is looked up
-among what is known, and never joined to a folder.
+among known entries, and never joined to a folder.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def static_files() -> dict[str, str]:
 def build(store: Store, token: str, hosts: Collection[str]) -> ASGIApp:
     """The whole application over an opened results database, which it only reads.
 
-    ``hosts``: names with port by which it may be asked for; ``token``: the secret that every
-    address has (:mod:`autotune.ui.access`).
+    ``hosts``: accepted host names with port; ``token``: the secret in every address
+    (:mod:`autotune.ui.access`).
     """
     site, contents = Site(store, f"/{token}"), static_files()
 

@@ -53,6 +53,6 @@ def _sections(site: Site, name: str) -> tuple[Section, ...]:
 
 
 def _all_names(site: Site) -> list[str]:
-    """The names of all clusters that occur."""
+    """The names of all known clusters."""
     file_clusters = {one.file.header.cluster for one in publications(site)[0]}
     return sorted({*site.store.study_choices()["cluster"], *cluster_names(), *file_clusters})

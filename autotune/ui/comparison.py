@@ -1,4 +1,4 @@
-"""Two studies side by side: what differs, both answers, and the course of both searches."""
+"""Two studies side by side: their differences, both answers, and the course of both searches."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _compare(
 
 
 def _both(store: Store, studies: list[StudyRecord]) -> Section:
-    """What differs between the studies, and figures of both."""
+    """The differences of the studies, and figures of both."""
     lines, marks = {}, []
     for letter, study in zip("AB", studies, strict=True):
         points = best_so_far(history_of(store, study.id), store.trials(study.id))

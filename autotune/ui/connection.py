@@ -1,8 +1,8 @@
-"""A connection of the page: few at a time, and none that says nothing.
+"""Connections of the page, limited in number and idle time.
 
-Every user of the machine can connect. So the page stays reachable whoever connects: a connection
-above the limit takes the place of the one that has waited longest without a whole request, and a
-connection that sends no whole request in time is closed.
+Every user of the machine can connect. To keep the page reachable, a connection above the limit
+replaces the one that has waited longest without a complete request, and a connection without a
+complete request in time is closed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class BoundedConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether no request is being answered, or nobody reads the answer."""
+        """True if no request is being answered, or nobody reads the answer."""
         idle = self.cycle is None or self.cycle.response_complete
         return idle or self.flow.write_paused
 

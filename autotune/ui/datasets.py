@@ -25,7 +25,7 @@ class ListedDataset:
 
 
 def datasets_page(site: Site, request: Request) -> View:
-    """All datasets that are found by name."""
+    """All datasets that can be found by name."""
     datasets = []
     for folder in list_datasets():
         try:

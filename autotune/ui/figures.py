@@ -19,7 +19,7 @@ _SVG_HEAD = '<svg stroke-linejoin="round" stroke-linecap="butt"'
 
 
 def plain_svg(svg: str) -> str:
-    """The same figure with attributes in place of styles."""
+    """The same figure with attributes instead of styles."""
     svg = _SHEET.sub("", svg).replace("<svg", _SVG_HEAD, 1)
     return _TAG.sub(lambda tag: _STYLE.sub(_attributes, tag[0]), svg)
 
@@ -27,7 +27,7 @@ def plain_svg(svg: str) -> str:
 def _attributes(style: re.Match[str]) -> str:
     parts = (part.partition(":") for part in style[1].split(";") if ":" in part)
     pairs = ((name.strip(), value.strip()) for name, _, value in parts)
-    # The background is for a figure in a file of its own.
+    # The background is for a figure in a separate file.
     return "".join(f' {name}="{value}"' for name, value in pairs if name != "background")
 
 

@@ -1,4 +1,4 @@
-"""Published files: their evidence, what each changed, and how their last verification ended."""
+"""Published files: their evidence, their changes, and the result of their last verification."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.ui.site import Site, View
 
 _FRESH_S = 30
-"""Seconds for which the list is kept: it asks the MPI libraries for their versions."""
+"""Seconds for which the list is cached: it queries the MPI libraries for their versions."""
 SOURCE = "study:"
 
 
@@ -37,7 +37,7 @@ class Publication:
 
     @property
     def study(self) -> str:
-        """The digits of the study that is its evidence; "" for another kind of evidence."""
+        """The digits of the study that is its evidence; "" for other evidence."""
         source = self.file.header.evidence.source
         return source.removeprefix(SOURCE) if source.startswith(SOURCE) else ""
 
@@ -60,7 +60,7 @@ class Publication:
 
 
 def publications(site: Site) -> tuple[list[Publication], list[str]]:
-    """The user's published files, the newest first, and what is wrong with others."""
+    """The user's published files, the newest first, and the faults of others."""
     key = ("published", int(time.monotonic() / _FRESH_S))
     files, problems = site.memoise(key, published_files)
     verifications = last_verifications()

@@ -1,4 +1,4 @@
-"""What runs now: every study on which a process works, refreshed by the page's script."""
+"""Running studies: every study with a working process, refreshed by the page's script."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autotune.ui.site import Site, View
 from autotune.ui.study import find
 
 LOOKED_AT = 50
-"""Number of the newest unfinished studies that are looked at."""
+"""Number of the newest unfinished studies to check."""
 
 
 def running_page(site: Site, request: Request) -> View:

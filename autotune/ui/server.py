@@ -26,7 +26,7 @@ _EVERYWHERE = ("0.0.0.0", "::")
 
 @dataclass(frozen=True)
 class Address:
-    """A socket that listens, with the names by which a browser may ask for it."""
+    """A listening socket, with the names by which a browser may request it."""
 
     listening: socket.socket
     host: str
@@ -55,7 +55,7 @@ class Address:
 
 
 def is_local(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """True if only this machine reaches the address."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -98,7 +98,7 @@ def _addresses(host: str) -> Sequence[tuple[Any, ...]]:
 def server_of(store: Store, address: Address, token: str) -> uvicorn.Server:
     """The server of the page at an address."""
     app = build(store, token, address.hosts)
-    # No log of requests: it would have the token. And nobody who only connects writes to the log.
+    # No log of requests: it would contain the token. Nor may mere connections fill the log.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
@@ -115,7 +115,7 @@ def server_of(store: Store, address: Address, token: str) -> uvicorn.Server:
 
 
 def serve(store: Store, address: Address, ready: Callable[[str], None]) -> None:
-    """Answer requests until the process is interrupted; ``ready`` gets the address to open.
+    """Answer requests until the process is interrupted; ``ready`` receives the address to open.
 
     Raises WorkError if the server cannot start.
     """

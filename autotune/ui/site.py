@@ -1,4 +1,4 @@
-"""The site: the results database, the templates, and what all pages share.
+"""The site: the results database, the templates, and the common parts of all pages.
 
 Pages are functions from a request to a :class:`View`. Everything from the database is data, and the
 templates escape it; only the figures, which autotune draws itself, are not escaped.
@@ -26,7 +26,7 @@ from runner.errors import RunnerError
 
 T = TypeVar("T")
 _CACHE_SIZE = 64
-"""Number of drawn parts that are kept; drawing takes a second and more."""
+"""Number of cached drawings; drawing takes a second and more."""
 NAVIGATION = (
     ("Studies", "/"),
     ("Running", "/running"),
@@ -52,9 +52,9 @@ PageFunction = Callable[["Site", Request], "View | dict[str, Any]"]
 
 
 class Site:
-    """What all pages share; several requests use it at the same time.
+    """The common parts of all pages; several requests use it at the same time.
 
-    ``at`` is what all addresses begin with.
+    ``at`` is the beginning of all addresses.
     """
 
     def __init__(self, store: Store, at: str = "") -> None:
@@ -80,9 +80,9 @@ class Site:
         self._templates.globals.update(navigation=NAVIGATION, version=_version(), at=at)
 
     def memoise(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What ``make`` returns, made once for each key and kept.
+        """The result of ``make``, cached for each key.
 
-        One is made at a time, because matplotlib's settings are those of the whole process.
+        Only one runs at a time, because matplotlib's settings belong to the whole process.
         """
         with self._drawing:
             if key not in self._cache:

@@ -29,7 +29,7 @@ RUNS = 50
 
 
 def find(site: Site, request: Request) -> StudyRecord:
-    """The study that the address names by its hash; raises UsageError if there is none."""
+    """The study whose hash is in the address; raises UsageError if it does not exist."""
     text = request.path_params["study"]
     if not all(c in "0123456789abcdef" for c in text) or len(text) < 8:
         raise UsageError(
@@ -87,7 +87,7 @@ def _parallel(store: Store, study: StudyRecord) -> str:
 
 
 def importance_page(site: Site, request: Request) -> View:
-    """Which parameters mattered; ``?part`` is only the part that the study's page loads."""
+    """The importance of the parameters; ``?part`` is only the part loaded by the study's page."""
     study = find(site, request)
     runs = sum(site.store.run_counts(study.id, "state").values())
     key = ("importance", study.id, study.status, runs)
@@ -159,14 +159,14 @@ def run_page(site: Site, request: Request) -> View:
             "study": study,
             "record": run.record,
             "facts": _facts(run),
-            # Numbers have no gaps but where runs were lost, so this is the page or near it.
+            # Numbers have gaps only if runs were lost, so this is the page or near it.
             "page": run.order // RUNS + 1,
         },
     )
 
 
 def _facts(run: StoredRun) -> list[tuple[str, str]]:
-    """What is known of a run, as names and texts; unknown values are left out."""
+    """The known facts of a run, as names and texts; unknown values are left out."""
     record = run.record
     facts = [
         ("state", record.state.replace("_", " ")),

@@ -1,1 +1,1 @@
-"""The figure that a program prints: where it stands, its number and its unit."""
+"""The figure that a program prints: its position, number and unit."""

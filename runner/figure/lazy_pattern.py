@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled at their first use: most processes need few of them."""
+"""Regular expressions that are compiled at first use: most processes need only few."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ class _Lazy:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(re.compile(*self._arguments), name)
-        setattr(self, name, value)  # An ordinary attribute from then on.
+        setattr(self, name, value)  # An ordinary attribute from now on.
         return value
 
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """What ``re.compile`` gives; only its methods and attributes can be used."""
+    """A lazy substitute for ``re.compile``; only methods and attributes of the result can be
+    used."""
     return cast("re.Pattern[str]", _Lazy(text, flags))

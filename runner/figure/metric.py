@@ -1,4 +1,5 @@
-"""The metric: the figure of a program that counts, read from its output, and what may be wrong."""
+"""The metric: the figure of a program that counts, read from its output, and its possible
+faults."""
 
 from __future__ import annotations
 
@@ -13,27 +14,27 @@ from runner.supervise.messages import ABSENT, VERIFY
 from runner.types import LaunchSpec, MetricChoice
 
 SMALLEST, LARGEST = 1e-100, 1e100
-"""Figures beyond these are no measurements, and ratios of them are no numbers any more."""
+"""Figures beyond these are not measurements, and their ratios would overflow."""
 
 
 def patterns_of(spec: LaunchSpec) -> dict[str, str]:
-    """The regular expressions that the supervisor looks for, line by line."""
+    """The regular expressions to search for, line by line."""
     patterns = {"metric": spec.metric, VERIFY: spec.verify, ABSENT: spec.verify_absent}
     return {k: v for k, v in patterns.items() if v is not None and not v.startswith("json:")}
 
 
 def metric_count(spec: LaunchSpec, result: ExecResult) -> int | None:
-    """How often the metric's regular expression was found; None if the spec has none."""
+    """How often the metric's regular expression matched; None if the spec has none."""
     if "metric" not in patterns_of(spec):
         return None
     return result.matches["metric"].count if "metric" in result.matches else 0
 
 
 def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
-    """The program's own time in seconds, 1/rate for a rate; None if it printed no positive
-    number, or one beyond :data:`SMALLEST` and :data:`LARGEST`.
+    """The program's own time in seconds, 1/rate for a rate; None if it printed no positive number,
+    or one outside of :data:`SMALLEST` to :data:`LARGEST`.
 
-    A figure with a prefix (ms, GB/s) is taken without it.
+    Unit prefixes (ms, GB/s) are resolved.
     """
     if spec.metric is None:
         return None
@@ -66,13 +67,13 @@ def _json_figure(key: str, result: ExecResult) -> float | None:
 
 
 def metric_unit(spec: LaunchSpec, result: ExecResult) -> str:
-    """The unit of a figure that is no time, such as "GB/s"; "" for a time, and if none is known."""
+    """The unit of a figure that is not a time, such as "GB/s"; "" for a time or if unknown."""
     unit = _printed_unit(spec, result)
     return unit.text if unit.stated and unit.kind != "time" else ""
 
 
 def _printed_unit(spec: LaunchSpec, result: ExecResult) -> Unit:
-    """What the output says of the metric: the words beside it, or the header of its table."""
+    """The metric's unit in the output: from the words beside it, or the header of its table."""
     if spec.metric is None:
         return UNKNOWN
     if spec.metric.startswith("json:"):
@@ -96,10 +97,10 @@ class MetricFault:
 
 
 def metric_fault(spec: LaunchSpec, result: ExecResult) -> MetricFault | None:
-    """The fault of the metric in the output, if it has one.
+    """The fault of the metric in the output; None if there is none.
 
-    The faults: a number that was cut or is missing, a rate that would be minimised, and a time that
-    would be maximised.
+    Faults: a truncated or missing number, a rate that would be minimised, and a time that would be
+    maximised.
     """
     if spec.metric is None:
         return None
@@ -145,9 +146,8 @@ def time_words(option: str, pattern: str, unit: Unit, line: str = "") -> str:
 
 
 def select_figure(choice: MetricChoice, match: PatternMatch) -> float | None:
-    """The figure of one run that counts, chosen among all that the run printed; None if none is a
-    number.
-    """
+    """The figure of one run that counts, chosen among all printed ones; None if none is a
+    number."""
     if choice == "last":
         return match.last
     if choice == "first":

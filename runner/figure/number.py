@@ -1,4 +1,4 @@
-"""Numbers in the output of a program: the whole number at a place of a line.
+"""Numbers in the output of a program: the whole number at a position in a line.
 
 A pattern may match only a part of a number: ``([0-9.]+)`` finds 9.8 in ``9.8E+00`` and 1 in
 ``1,594.3``.  So the line around the match is read, too.  The grammar:
@@ -7,11 +7,10 @@ A pattern may match only a part of a number: ``([0-9.]+)`` finds 9.8 in ``9.8E+0
   Fortran's exponent of three digits without a letter (``0.12-100``);
 - thousands: ``1,594.3``, ``1,594,300``, ``1'594.3``, ``1_594``;
 - clocks, in seconds: ``h:mm:ss``, ``d-hh:mm:ss``, ``d:hh:mm:ss``, each with a fraction, and
-  ``mm:ss.s``; ``5:32`` only where the line says ``mm:ss`` or ``hh:mm``;
+  ``mm:ss.s``; ``5:32`` only if the line says ``mm:ss`` or ``hh:mm``;
 - parts with units, in seconds: ``1m23.45s``, ``2 h 5 min 3 s``, ``1 day, 2 hours``.
 
-Whatever has another meaning in another country or program (``1,594``; ``12,5``; ``5:32``) is not
-read.
+Text that other countries or programs read differently (``1,594``; ``12,5``; ``5:32``) is refused.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ AROUND = 64
 
 @dataclass(frozen=True)
 class WholeNumber:
-    """A number and its place in the line; ``clock``: the text was a time, the value is seconds."""
+    """A number and its position in the line; ``clock``: the text was a time, the value is
+    seconds."""
 
     value: float
     start: int
@@ -37,7 +37,7 @@ class WholeNumber:
 
 
 class CutNumber(ValueError):
-    """A match is part of a number whose value is not certain; the message is its text."""
+    """A match is part of a number with an uncertain value; the message is its text."""
 
 
 _FIRST, _WORD, _DIGIT = lazy_pattern(r"\.?\d"), lazy_pattern(r"\w"), lazy_pattern(r"\d")
@@ -66,10 +66,10 @@ _PARTS = lazy_pattern(
     r"(?<=[a-z])(?![\w/])"
 )
 _LARGE_PART = lazy_pattern(r"\d[ \t]*[dhm]")
-"""Without such a part there are no two: it is looked for first, because it is found quickly."""
+"""A time in parts needs one of these: it is searched first, because this is fast."""
 _PART_S = (86_400, 3_600, 60, 1)
 _STATISTICS = lazy_pattern(r"\b(max|avg|mean|average)\b", re.IGNORECASE)
-"""Words beside which "min" is the smallest figure and no minute."""
+"""Beside these words "min" is the smallest figure, not minutes."""
 _POWER = lazy_pattern(r"[ \t]*[x*×·][ \t]*10[ \t]*(\^|\*\*)")
 _PLAIN = lazy_pattern(r"(\d+\.?\d*|\.\d+)(?:[eEdD]([+-]?\d{1,4}))?")
 _NO_LETTER = lazy_pattern(r"(\d*\.\d+)([+-]\d{3})")
@@ -96,10 +96,10 @@ _DATE_BEHIND = lazy_pattern(r"[ \t]*(?:[AaPp][Mm]\b|(?:[A-Z]{3,4}[ \t]+)?(?:19|2
 
 
 def number_at(line: str, start: int, end: int, separator: str = "") -> WholeNumber | None:
-    """The whole number that begins in ``line[start:end]``; None if there are no digits.
+    """The whole number that starts in ``line[start:end]``; None if there are no digits.
 
-    ``separator``: signs that the pattern itself names beside its group, which therefore end a
-    number.  Raises CutNumber if the number has no certain value.
+    ``separator``: characters that the pattern names beside its group, so that they end a number.
+    Raises CutNumber if the value is uncertain.
     """
     low = max(start - AROUND, 0)
     window = line[low : end + AROUND]
@@ -116,7 +116,7 @@ def number_at(line: str, start: int, end: int, separator: str = "") -> WholeNumb
 
 
 def number_of(text: str) -> float | None:
-    """The number that a text is; None if it is none, or not for certain."""
+    """The number in a text; None if it is not one, or uncertain."""
     try:
         number = number_at(text, 0, len(text))
     except CutNumber:
@@ -125,7 +125,7 @@ def number_of(text: str) -> float | None:
 
 
 def _parts(window: str, at: int) -> WholeNumber | None:
-    """A time in parts with units around a place; None if there is none of two parts."""
+    """A time in parts with units around a position; None if it has fewer than two parts."""
     if not _LARGE_PART.search(window) or ("min" in window and _STATISTICS.search(window)):
         return None
     for match in _PARTS.finditer(window):
@@ -156,14 +156,14 @@ def _token(window: str, at: int, separator: str) -> WholeNumber:
 
 
 def _between(window: str, start: int, end: int, at: int, sign: str) -> tuple[int, int]:
-    """The part of ``window[start:end]`` around a place, between two of these signs."""
+    """The part of ``window[start:end]`` around a position, between two of these characters."""
     first = window.rfind(sign, start, at) + 1 or start
     last = window.find(sign, at, end)
     return first, end if last < 0 else last
 
 
 def _value(window: str, start: int, end: int) -> tuple[float | None, bool]:
-    """The value of a text, None if it is not certain; and whether it was a clock."""
+    """The value of a text (None if uncertain), and True if it was a clock."""
     text = window[start:end]
     if plain := _PLAIN.fullmatch(text) or _NO_LETTER.fullmatch(text):
         return float(f"{plain[1]}e{plain[2] or 0}"), False

@@ -1,8 +1,8 @@
-"""Units and words beside a figure: whether it is a time or a rate, and its scale.
+"""Units and words beside a figure: its kind (time or rate) and its scale.
 
-A time gets smaller and a rate gets larger when a program gets faster.  The unit behind the number
-is read first, then a unit at the end of the words before it (``Time (ms):``), then those words.
-Words of both kinds, and words of neither, say nothing.
+A time gets smaller and a rate gets larger when a program gets faster. The unit after the number is
+read first, then a unit at the end of the words before it (``Time (ms):``), then those words. Words
+of both kinds, or of neither, decide nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ Kind = Literal["time", "rate", ""]
 
 @dataclass(frozen=True)
 class Unit:
-    """What stands beside a figure.
+    """The unit or label of a figure.
 
-    ``text`` is the unit, as it is printed, or the word that shows the kind; "": nothing is known.
-    ``scale``: a time times its scale is in seconds; a rate times its scale has no prefix.
-    ``stated``: ``text`` is a unit.
+    ``text`` is the unit as printed, or the word that shows the kind; "" if unknown. ``scale``: a
+    time times its scale is in seconds; a rate times its scale has no prefix. ``stated``: ``text``
+    is a unit.
     """
 
     kind: Kind = ""
@@ -55,7 +55,7 @@ _TIMES = {
     **dict.fromkeys(("day", "days"), 86400.0),
 }
 _CLOCK = {name for name, scale in _TIMES.items() if scale >= 1} | {"d"}
-"""Units of the time that passes: behind a slash they make a rate, before it a time."""
+"""Units of elapsed time: after a slash they make a rate, before it a time."""
 _PREFIX = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6, "z": 7}
 _COUNT = r"(?:bytes?|b|bits?|flops?|ops?|iops?|lups?|cups?|ups|teps|dofs?|atom-steps?|particles?)"
 _PREFIX_UNIT = lazy_pattern(rf"([kmgtpez])(i?)({_COUNT})(?:/.*)?|([kmgtp])(bps)", re.IGNORECASE)
@@ -102,7 +102,7 @@ _TIME_WORDS = lazy_pattern(
 
 @lru_cache(maxsize=4096)
 def unit_around(before: str, behind: str) -> Unit:
-    """What the texts before and behind a number say of it; the line's beginning may be left out."""
+    """The unit in the texts before and after a number; ``before`` may lack the line's beginning."""
     unit = _unit_behind(before, behind)
     if unit is None:
         unit = _unit_before(before)
@@ -110,13 +110,13 @@ def unit_around(before: str, behind: str) -> Unit:
 
 
 def unit_of_key(key: str) -> Unit:
-    """What the key of a figure in a JSON object says of it."""
+    """The unit in the key of a figure in a JSON object."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).replace("_", " ").replace(".", " ")
     return unit_around(f"{words}: ", "")
 
 
 def parse_unit(text: str) -> Unit:
-    """The unit that a text is: "us", "GB/s"; one without a kind for another word."""
+    """The unit in a text: "us", "GB/s"; for other words a unit without a kind."""
     return (_unit(text, "") if text else None) or Unit("", text)
 
 
@@ -128,7 +128,7 @@ def _unit_behind(before: str, behind: str) -> Unit | None:
     if _NEXT_LABEL.match(rest):
         return None  # The word is the label of the next number.
     if match["gap"] and _NEXT_NUMBER.match(rest) and words[-1:].isalpha():
-        return None  # Label, number, label, number: nothing is certain of the word.
+        return None  # Label, number, label, number: the word is ambiguous.
     return _unit(match["unit"], before + rest)
 
 
@@ -143,7 +143,7 @@ def _unit_before(before: str) -> Unit | None:
 
 
 def _unit(text: str, around: str) -> Unit | None:
-    """The unit that a text begins with; None for another word."""
+    """The unit at the beginning of a text; None for another word."""
     compact = re.sub(r"[ \t]+per[ \t]+", "/", text.strip())
     compact = re.sub(r"[ \t]", "", compact)
     over, slash, under = compact.partition("/")
@@ -160,11 +160,11 @@ def _unit(text: str, around: str) -> Unit | None:
 
 
 _EXTREMES = lazy_pattern(r"\b(?:max|avg|mean|average)", re.IGNORECASE)
-"""Words beside which "min" is the smallest figure and no minute."""
+"""Beside these words "min" is the smallest figure, not minutes."""
 
 
 def rate_scale(unit: str) -> float:
-    """The factor of the prefix in the unit of a rate: 1e9 of "GB/s"; 1 if it has none."""
+    """The factor of the unit prefix of a rate: 1e9 of "GB/s"; 1 without a prefix."""
     match = _PREFIX_UNIT.fullmatch(unit)
     if match is None:
         return 1.0
@@ -191,9 +191,9 @@ HEADER_LINES = 40
 
 
 def unit_in_header(lines: list[str], row: int, column: int) -> Unit:
-    """What the header of a table says of the number at a column of ``lines[row]``.
+    """The unit in a table's header for the number at a column of ``lines[row]``.
 
-    A header has as many columns as the row has words, and no number.
+    A header has as many words as the row, and no number.
     """
     words = [match.start() for match in re.finditer(r"[^\s|]+", lines[row])]
     if len(words) < 3:

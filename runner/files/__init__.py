@@ -1,13 +1,13 @@
-"""Reading and writing files: regular, complete, and where they belong.
+"""Reading and writing files: regular, complete, and in their proper places.
 
 Reading: a file from outside is read only if it is regular and not too large. A fifo would block the
-reader, a device may give bytes for ever, and a sparse file can be larger than the memory. What a
-user names may be a pipe or a device; it is read up to a bound.
+reader, a device may never end, and a sparse file can exceed the memory. A file named by the user
+may be a pipe or a device; it is read up to a limit.
 
-Writing: a file is written completely or not at all, so that a reader never sees half of one.
+Writing: a file is written completely or not at all, so that a reader never sees half a file.
 
-Places: files of this user go where the XDG base directory specification says. The specification
-also says that a variable with a relative path is ignored.
+Places: files of this user go where the XDG base directory specification says. As specified there, a
+variable with a relative path is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import BinaryIO
 from runner.files.paths import real_path
 
 FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-"""Opening a fifo does not block, and a terminal does not become that of this process."""
+"""Opening a fifo does not block, and a terminal does not become this process's own."""
 _KINDS = {
     stat.S_IFIFO: "a fifo",
     stat.S_IFSOCK: "a socket",
@@ -59,8 +59,7 @@ def open_regular(
 def read_bytes(path: Path, most: int) -> bytes:
     """The content of a regular file of at most ``most`` bytes.
 
-    Raises OSError as :func:`open_regular` does, also if the file grows beyond ``most`` while it is
-    read.
+    Raises OSError as :func:`open_regular` does, also if the file grows beyond ``most`` meanwhile.
     """
     with open_regular(path, most) as file:
         content = file.read(most + 1)
@@ -70,7 +69,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int) -> str:
-    """The content as UTF-8 text; raises as :func:`read_bytes`, and UnicodeDecodeError if it is no
+    """The content as UTF-8 text; raises as :func:`read_bytes`, and UnicodeDecodeError if it is not
     text.
     """
     text = read_bytes(path, most).decode("utf-8")
@@ -78,9 +77,9 @@ def read_text(path: Path, most: int) -> str:
 
 
 def read_user_file(path: Path | str, most: int) -> str:
-    """The UTF-8 text of what a user has named (a file, a pipe, a device): at most ``most`` bytes.
+    """The UTF-8 text of a file, pipe or device named by a user: at most ``most`` bytes.
 
-    Raises OSError, with EFBIG if there is more, and UnicodeDecodeError if it is no text.
+    Raises OSError, with EFBIG if there is more, and UnicodeDecodeError if it is not text.
     """
     with Path(path).open("rb") as file:
         content = file.read(most + 1)
@@ -114,9 +113,9 @@ def atomic_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
     """A new file beside ``path``, open for writing; at the end of the block it replaces ``path``.
 
     Its ``name`` is its path. If the block raises, ``path`` is unchanged and the new file is
-    removed. ``mode`` are permission bits; None: those that the umask gives. A device, a fifo or an
-    open file of a process (``/dev/stdout``) is written to as it is: nothing can replace it. Raises
-    OSError if the place cannot be written.
+    removed. ``mode`` are permission bits; None: as the umask says. A device, a fifo or an open file
+    of a process (``/dev/stdout``) cannot be replaced and is written directly. Raises OSError if
+    ``path`` is not writable.
     """
     if not _is_replaceable(path):
         with path.open("ab") as file:
@@ -137,11 +136,11 @@ def atomic_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether another file may take this place: it is regular or a folder, or nothing is there."""
+    """True if another file may replace this one: it is regular, a folder, or does not exist."""
     try:
         kind = path.stat().st_mode
     except OSError:
-        return True  # Nothing is there, or the error comes when the file is written.
+        return True  # Nothing exists there, or writing the file will raise the error.
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         return False
     return not (path.is_symlink() and str(path.absolute()).startswith(("/dev/", "/proc/")))
@@ -154,7 +153,7 @@ def _new(path: str, flags: int) -> int:
 def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
     """Replace a file by ``text`` in one step, as :func:`atomic_file` does.
 
-    The folder is made if it is missing. Raises OSError.
+    The folder is created if missing. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path, mode) as file:
@@ -162,7 +161,7 @@ def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
 
 
 def open_log(path: Path) -> BinaryIO:
-    """A file to append to, made if it is missing; raises OSError, also for a link."""
+    """A file to append to, created if missing; raises OSError, also for a link."""
     fd = os.open(path, FLAGS | os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     try:
         _refuse(os.fstat(fd), path, _ANY_SIZE)
@@ -179,14 +178,15 @@ def _usual() -> int:
 
 
 def cache(*parts: str) -> Path:
-    """``$XDG_CACHE_HOME/autotune/PARTS``, or below ``~/.cache``: for files that can be remade."""
+    """``$XDG_CACHE_HOME/autotune/PARTS``, or below ``~/.cache``: for files that can be
+    recreated."""
     return _below("XDG_CACHE_HOME", ".cache", parts)
 
 
 def cache_about(source: Path, folder: str, version: int) -> Path | None:
-    """The JSON file in the cache for what was read of ``source``; None if there is no such file.
+    """The JSON cache file for data read from ``source``; None if ``source`` does not exist.
 
-    The name changes with the source, and with ``version``: the meaning of what is stored.
+    The name depends on the source and on ``version``, the format of the stored data.
     """
     import hashlib  # Only here: it takes 2 ms, and most processes store nothing.
 
@@ -201,7 +201,7 @@ def cache_about(source: Path, folder: str, version: int) -> Path | None:
 
 
 def config(*parts: str) -> Path:
-    """``$XDG_CONFIG_HOME/autotune/PARTS``, or below ``~/.config``: what the user has decided."""
+    """``$XDG_CONFIG_HOME/autotune/PARTS``, or below ``~/.config``: for the user's decisions."""
     return _below("XDG_CONFIG_HOME", ".config", parts)
 
 

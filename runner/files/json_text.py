@@ -1,7 +1,7 @@
-"""JSON from outside: of bounded depth, and nothing that only Python takes for JSON.
+"""JSON from outside: of bounded depth, without Python's extensions.
 
-Python's parser goes as deep as its stack, and what it parsed may be too deep for the next program
-that reads or writes it. It also takes NaN and Infinity, which no other program reads.
+Python's parser goes as deep as its stack; the result may be too deep for the next program. It also
+accepts NaN and Infinity, which other programs refuse.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEPTH = 64
 def parse_json(text: str | bytes, *, finite: bool = False) -> Any:
     """The value of a JSON text; ``finite``: NaN, Infinity and numbers beyond a double are refused.
 
-    Raises ValueError for everything else than JSON of at most :data:`DEPTH` levels.
+    Raises ValueError for anything but JSON of at most :data:`DEPTH` levels.
     """
     try:
         value = json.loads(text)

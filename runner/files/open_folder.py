@@ -1,7 +1,7 @@
 """An open folder: files in it are named relative to it, and no link in it is followed.
 
-It is for places that others may write too. Between two looks at a path, somebody may put a link
-there; an open folder stays the same, and a file in it is opened itself or not at all.
+It is for folders that others may write, too. Somebody may put a link at a path between two looks;
+an open folder stays the same, and links in it are never followed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FileContent:
 class OpenFolder:
     """A folder held open, as a context manager.
 
-    ``place`` is an absolute path without links. Raises OSError if there is a link by now.
+    ``place`` is an absolute path without links. Raises OSError if it has become a link.
     """
 
     def __init__(self, place: Path) -> None:
@@ -72,9 +72,9 @@ class OpenFolder:
         return FileContent(content, stat.S_IMODE(state.st_mode), state.st_uid, state.st_gid)
 
     def create(self, name: str, new: FileContent) -> None:
-        """Make a file with the content and no more rights than those of ``new``.
+        """Create a file with the content of ``new`` and at most its permissions.
 
-        Raises OSError, also if there is anything of that name.
+        Raises OSError, also if the name already exists.
         """
         flags = FLAGS | os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         fd = os.open(name, flags, 0o600, dir_fd=self._fd)
@@ -89,7 +89,7 @@ class OpenFolder:
             raise
 
     def replace(self, name: str, new: FileContent) -> None:
-        """Replace a file, or what else has that name, in one step; raises OSError."""
+        """Replace whatever has this name by a file in one step; raises OSError."""
         part = f".{name}.{os.urandom(6).hex()}.part"
         self.create(part, new)
         try:
@@ -99,13 +99,13 @@ class OpenFolder:
             raise
 
     def remove(self, name: str) -> None:
-        """Remove a file or link, if there is one; raises OSError."""
+        """Remove a file or link if it exists; raises OSError."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._fd)
 
 
 def _mode(fd: int, new: FileContent) -> int:
-    """The permission bits: those of the group only if the file can have the same group."""
+    """The permission bits; the group's only if the file can have the same group."""
     if new.gid in (-1, os.fstat(fd).st_gid):
         return new.mode
     try:

@@ -1,8 +1,7 @@
-"""Paths that are not ours: what cannot be looked at is not there, and no question raises.
+"""Checks of foreign paths: what is not accessible does not exist, and no check raises.
 
-A directory in PATH that may not be entered, a name that is too long, a loop of links, a dead file
-server: ``Path.is_file()`` and its relatives raise for these. Whoever looks for a file among places
-of others asks these functions instead.
+``Path.is_file()`` and its relatives raise for an inaccessible directory in PATH, a too long name, a
+loop of links, or a dead file server. Use these functions to look for files at paths of others.
 """
 
 from __future__ import annotations
@@ -12,22 +11,22 @@ from pathlib import Path
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether there is a regular file, as far as this process can see."""
+    """True if this is a regular file, as far as this process can see."""
     return os.path.isfile(path)  # noqa: PTH113 (Path.is_file raises)
 
 
 def is_folder(path: str | Path) -> bool:
-    """Whether there is a directory, as far as this process can see."""
+    """True if this is a directory, as far as this process can see."""
     return os.path.isdir(path)  # noqa: PTH112 (Path.is_dir raises)
 
 
 def exists(path: str | Path) -> bool:
-    """Whether there is something, as far as this process can see."""
+    """True if this path exists, as far as this process can see."""
     return os.path.exists(path)  # noqa: PTH110 (Path.exists raises)
 
 
 def entries(folder: str | Path) -> list[Path]:
-    """What is in a directory, by name; empty if it cannot be listed."""
+    """The content of a directory, sorted by name; empty if it cannot be listed."""
     try:
         return sorted(Path(folder).iterdir())
     except (OSError, ValueError):

@@ -1,9 +1,9 @@
 """Private files: caches and other files of this user that no other user may read or write.
 
-Folders have mode 0700 and files 0600, whatever the umask says. Before a folder is used, it and all
-folders on the way are checked (:mod:`runner.files.trusted_path`). No link is followed in it, and
-nothing is opened for writing that was not newly made, except a lock, which is never emptied. So
-what lies in such a folder was put there by this user's own processes.
+Folders have mode 0700 and files 0600, regardless of the umask. Before a folder is used, it and all
+its parents are checked (:mod:`runner.files.trusted_path`). No link in it is followed, and only new
+files are opened for writing, except a lock, which is never truncated. So everything in such a
+folder comes from this user's own processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def make_folder(place: Path) -> Path:
-    """``place``; it and the folders above it that are missing are made, for this user only.
+    """``place``; it and its missing parents are created for this user only.
 
     Raises OSError.
     """
@@ -44,11 +44,11 @@ def make_folder(place: Path) -> Path:
 
 
 def private_folder(place: Path) -> Path:
-    """``place``, made if it is missing, which no other user may write.
+    """``place``, created if missing; no other user may write it.
 
-    A folder of this user that others may write, as a umask of 002 makes it, is closed to them:
-    files that they have put there meanwhile are told by owner and mode. Raises RunnerError if
-    others control the way to it, and OSError if it cannot be made.
+    A folder of this user that others may write (a umask of 002) is closed to them; their earlier
+    files are recognised by owner and mode. Raises RunnerError if others control a parent, and
+    OSError if it cannot be created.
     """
     weak = weakness(make_folder(place))
     if weak is not None and weak.step.is_folder and weak.step.place == real_path(place):
@@ -58,7 +58,7 @@ def private_folder(place: Path) -> Path:
 
 
 def _close(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # The check that follows says what is wrong.
+    with contextlib.suppress(OSError):  # The following check reports the problem.
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             state = os.fstat(fd)
@@ -69,14 +69,14 @@ def _close(folder: Path) -> None:
 
 
 def is_private(state: os.stat_result) -> bool:
-    """Whether this is a regular file of this user that nobody else may read or write."""
+    """True if this is a regular file of this user that nobody else may read or write."""
     return (
         stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & _OTHERS
     )
 
 
 def has_private(path: Path) -> bool:
-    """Whether ``path`` itself, not what a link leads to, is such a file."""
+    """True if ``path`` itself, not the target of a link, is such a file."""
     try:
         return is_private(os.lstat(path))
     except OSError:
@@ -86,7 +86,7 @@ def has_private(path: Path) -> bool:
 def read_private(path: Path, most: int = _LARGEST) -> bytes:
     """The content of a private file of at most ``most`` bytes.
 
-    Raises OSError, also for a link and for a file of others or open to them.
+    Raises OSError, also for a link, or a file that others own or may access.
     """
     fd = os.open(path, FLAGS | os.O_RDONLY | os.O_NOFOLLOW)
     with open(fd, "rb") as file:  # noqa: PTH123 (a descriptor)
@@ -98,9 +98,9 @@ def read_private(path: Path, most: int = _LARGEST) -> bytes:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """A private file, made empty if it is missing, for a lock; its content stays.
+    """A private file for a lock, created empty if missing; its content stays.
 
-    Raises OSError, also for a link and for a file of others or open to them.
+    Raises OSError, also for a link, or a file that others own or may access.
     """
     fd = os.open(path, FLAGS | os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE)
     try:
@@ -125,7 +125,7 @@ def _require(fd: int, path: Path) -> None:
 
 
 def write_private(path: Path, content: bytes | str, mode: int = FILE) -> None:
-    """Replace a file by ``content`` in one step; its folder is made if it is missing.
+    """Replace a file by ``content`` in one step; its folder is created if missing.
 
     Raises OSError.
     """
@@ -135,9 +135,9 @@ def write_private(path: Path, content: bytes | str, mode: int = FILE) -> None:
 
 
 def drop_foreign(path: Path) -> None:
-    """Remove what is at ``path`` unless it is a private file; raises OSError.
+    """Remove ``path`` unless it is a private file; raises OSError.
 
-    It is left from a time when others could write the folder.
+    It dates from a time when others could write the folder.
     """
     if not has_private(path):
         with contextlib.suppress(FileNotFoundError):

@@ -1,8 +1,8 @@
 """Temporary folders that do not outlive their process, however it ends.
 
 ``kill -9``, SIGHUP or a power cut leave a folder behind. So its owner holds a lock on a file in it,
-which the kernel releases when the owner ends; the next process that makes such a folder in the same
-place finds those without an owner, and removes them.
+which the kernel releases when the owner ends. The next process that creates such a folder there
+removes those without an owner.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 from types import TracebackType
 
 PREFIX = "autotune-"
-"""Begins the name of every such folder."""
+"""Prefix of the name of every such folder."""
 OWNER = ".autotune-owner"
-"""The file in the folder on which its owner holds a lock; other folders are never touched."""
+"""The file in the folder that its owner locks; other folders are never touched."""
 
 
 class Scratch:
     """A private folder in the place for temporary files; a context manager.
 
-    Removes those of this user whose owners have ended. Raises OSError if none can be made.
+    Removes this user's folders whose owners have ended. Raises OSError if none can be created.
     """
 
     def __init__(self, word: str = "") -> None:
@@ -74,7 +74,7 @@ def _remove_leftover(folder: Path) -> None:
 
 
 def _make_locked_folder(prefix: str) -> tuple[Path, int | None]:
-    """A new folder, and the descriptor that holds the lock of its owner."""
+    """A new folder, and the descriptor that holds its owner's lock."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
         path = folder / OWNER

@@ -1,12 +1,12 @@
-"""Trusted paths: whether another user could change what a path leads to.
+"""Trusted paths: checks if another user could change the target of a path.
 
-A path leads through folders and links. Whoever may write one of the folders, or made one of the
-links, decides what is at the end. This user and root are trusted.
+A path leads through folders and links. Whoever may write one of the folders, or created one of the
+links, decides what is at the end. Only this user and root are trusted.
 
 A group counts as other users, unless it is this user's or root's own: it has the user's name and no
-other member (many distributions make such a group for each user and let it write). A folder that
-others may write is harmless on the way if it has the sticky bit, as ``/tmp`` has (only owners can
-replace what is in it), or if it lies in a folder that only this user can enter.
+other member (many distributions create such a group for each user). A parent folder that others may
+write is harmless if it has the sticky bit like ``/tmp`` (only owners can replace its content), or
+if it lies in a folder that only this user can enter.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 @dataclass(frozen=True)
 class Step:
-    """A folder or link on the way to a path, or its end, with its state (of the link itself)."""
+    """A folder or link on the way to a path, or its end, with its own state (not its target's)."""
 
     place: Path
     state: os.stat_result
     is_end: bool
-    """Whether no part of the path follows (a link at the end leads on to its own target)."""
+    """True if no part of the path follows (a link at the end leads on to its own target)."""
 
     @property
     def is_link(self) -> bool:
@@ -45,7 +45,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Weakness:
-    """A place on the way to a path that other users control, and the reason in words."""
+    """A place on the way to a path that other users control, and the reason for readers."""
 
     step: Step
     why: str
@@ -55,7 +55,7 @@ class Weakness:
 
 
 def steps(path: Path) -> Iterator[Step]:
-    """Each folder and each link on the way to ``path`` from ``/`` on; the last is its end.
+    """Each folder and link on the way to ``path``, starting at ``/``; the last is its end.
 
     Raises OSError if something on the way does not exist or cannot be entered.
     """
@@ -80,9 +80,8 @@ def steps(path: Path) -> Iterator[Step]:
 def weakness(path: Path, inside: bool = False) -> Weakness | None:
     """The first place on the way to ``path`` that another user controls; None if there is none.
 
-    The end of the path counts more strictly than the folders on the way: it must not be writable
-    by others, sticky or not; ``inside``: it counts as they do. Raises OSError as :func:`steps`
-    does.
+    The end of the path is checked more strictly than its parents: others must not write it, sticky
+    or not. ``inside``: it is checked like a parent. Raises OSError as :func:`steps` does.
     """
     own: Path | None = None
     last: Step | None = None
@@ -104,7 +103,8 @@ def weakness(path: Path, inside: bool = False) -> Weakness | None:
 
 
 def refuse_others(*paths: Path) -> None:
-    """Raise RunnerError for the first of these paths that others control; missing ones are fine."""
+    """Raise RunnerError for the first of these paths that others control; missing ones are
+    allowed."""
     for path in paths:
         try:
             weak = weakness(path)
@@ -121,17 +121,17 @@ def refuse_others(*paths: Path) -> None:
 
 
 def stranger(step: Step) -> bool:
-    """Whether a file belongs to a user other than this one and root."""
+    """True if a file belongs to a user other than this one and root."""
     uid = step.state.st_uid
     if uid in (0, os.getuid(), os.geteuid()):
         return False
-    # A container without root: the system's root has no number in it, but folders on the way.
+    # A container without root: the system's root has no number in it, but owns parent folders.
     unknown = step.is_folder and not step.is_end and uid == _number("overflowuid")
     return not unknown or _has_root()
 
 
 def open_to_others(step: Step) -> bool:
-    """Whether users other than its owner and root may write a file or folder."""
+    """True if users other than its owner and root may write a file or folder."""
     mode = step.state.st_mode
     if step.is_link:
         return False
@@ -143,8 +143,8 @@ def open_to_others(step: Step) -> bool:
 
 
 def own_group(gid: int) -> bool:
-    """Whether a group is this user's or root's own: the user's name, and no other member."""
-    import grp  # Only here: hardly any file is writable by a group.
+    """True if a group is this user's or root's own: the user's name, and no other member."""
+    import grp  # Only here: hardly any file is group-writable.
     import pwd
 
     try:
@@ -162,7 +162,7 @@ def own_group(gid: int) -> bool:
 
 
 def _names_others(place: Path) -> bool:
-    """Whether an access list may give rights to others; the group's bits are then its mask."""
+    """True if an access list may give rights to others; the group's bits are then its mask."""
     try:
         return bool(os.getxattr(place, _ACL, follow_symlinks=False))
     except OSError:
@@ -170,7 +170,7 @@ def _names_others(place: Path) -> bool:
 
 
 def _is_private(state: os.stat_result) -> bool:
-    """Whether only the owner of a folder can enter it."""
+    """True if only the owner of a folder can enter it."""
     return not state.st_mode & _OTHERS_ENTER
 
 
@@ -188,7 +188,7 @@ def _number(name: str) -> int:
 
 
 def _has_root() -> bool:
-    """Whether the system's root has a number in this process's user namespace."""
+    """True if the system's root has a number in this process's user namespace."""
     try:
         rows = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
         return any(int(row.split()[1]) == 0 for row in rows)

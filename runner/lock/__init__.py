@@ -5,17 +5,17 @@ wrapper::
 
     python -m runner.lock --shared -- COMMAND ARGS...
 
-runs COMMAND under the lock and passes its exit code on. A process below a holder does not lock
-again: the holder sets ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which counts only if the kernel says
-that this descriptor holds the lock.
+runs COMMAND under the lock and passes its exit code on. A descendant of a holder does not lock
+again: the holder sets ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which is valid only if the kernel
+confirms that this descriptor holds the lock.
 
 A measurement on some of the CPUs holds the main file shared, and the bytes of its CPUs in a second
 file beside it (:mod:`runner.lock.cpu_lock`). So measurements on disjoint CPUs can run at the same
 time. A measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for
 reading.
 
-The owner of the file may delete or spoil it while it is held; then a second measurement would begin
-beside the first one. So the lock is looked at before each run (:func:`renew_locks`).
+The owner of the file may delete or damage it while it is held; then a second measurement could
+begin beside the first. So the lock is checked before each run (:func:`renew_locks`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _POLL_S = 0.1
 
 
 def inherited_mode() -> Mode | None:
-    """Mode of the lock that this process or a process above it holds; None if there is none.
+    """Mode of the lock held by this process or an ancestor; None if there is none.
 
     A measurement on some CPUs holds the machine's lock ``"shared"``.
     """
@@ -59,7 +59,7 @@ def inherited_mode() -> Mode | None:
     if mode not in ("shared", "exclusive") or not (pid.isdigit() and fd.isdigit()):
         return None
     # A command started by the wrapper has the descriptor itself. A command started by Python's
-    # subprocess has not, but the holder above it still has.
+    # subprocess does not, but its ancestor, the holder, still has it.
     for owner in (os.getpid(), int(pid)):
         lock_mode = mode_below(owner, int(fd), os.environ.get(FILE_VARIABLE))
         if lock_mode is not None:
@@ -73,7 +73,7 @@ class BusyError(RunnerError):
 
 @dataclass(frozen=True)
 class LockNews:
-    """What a process that takes the lock says, once each: ``code`` is one of those of notes."""
+    """A message of a process that takes the lock, sent once; ``code`` is one of those of notes."""
 
     code: Literal["lock.waiting", "lock.own", "lock.lost"]
     words: str
@@ -86,14 +86,13 @@ Tell = Callable[[LockNews], None]
 class MachineLock:
     """Context manager; ``mode`` is ``"exclusive"`` (measuring) or ``"shared"`` (tests, builds).
 
-    ``wait_s`` is the longest wait in seconds, None for ever; after it :class:`BusyError` names the
-    holder. ``tell`` gets the news: that there is a wait, with the holder; that the lock is one of
-    this user alone; that it was lost. Under an inherited lock nothing is taken, not even an
-    exclusive lock under a shared one (tests measure in this way); :func:`inherited_mode` tells the
-    mode.
+    ``wait_s`` is the longest wait in seconds, None for ever; then :class:`BusyError` names the
+    holder. ``tell`` receives messages: that it waits, with the holder; that the lock is only this
+    user's; that it was lost. Under an inherited lock nothing is taken, not even an exclusive lock
+    under a shared one (tests measure this way); :func:`inherited_mode` returns the mode.
 
-    ``cpus``: measure on these CPUs alone, at the same time as measurements on others. Whole cores
-    are taken, because a program on the other hardware threads of a core would disturb.
+    ``cpus``: measure only on these CPUs, concurrently with measurements on others. Whole cores are
+    locked, because a program on a core's other hardware threads would disturb.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class MachineLock:
 
     @property
     def holds_lock(self) -> bool:
-        """Whether this object holds the lock, and no process above."""
+        """True if this object holds the lock, and not an ancestor process."""
         return bool(self._files)
 
     def __enter__(self) -> MachineLock:
@@ -135,9 +134,9 @@ class MachineLock:
         return self
 
     def renew(self) -> None:
-        """Take the lock anew if its files, or those of a process above, are not in their places.
+        """Take the lock again if its files, or those of an ancestor, are no longer in place.
 
-        Raises as the first time if that is not possible.
+        If that is impossible, raises like the first time.
         """
         if not self._is_entered or self._pid != os.getpid():
             return
@@ -163,7 +162,7 @@ class MachineLock:
                     self._pause(self._measuring(path))
                 break
             except Unusable:
-                # Somebody spoilt the file during the wait: then it has another place.
+                # Somebody damaged the file during the wait: then the lock has another path.
                 if lock_place(self._user_path).path == path:
                     raise
         self.waited_s += time.monotonic() - self._start
@@ -171,7 +170,7 @@ class MachineLock:
         os.environ[VARIABLE] = f"{self.mode}:{os.getpid()}:{files[0].fd}"
 
     def _take(self, path: Path) -> list[LockFile]:
-        """The files that make up the lock; none if another process measures on the same CPUs."""
+        """The files that make up the lock; empty if another process measures on the same CPUs."""
         whole = self.mode == "exclusive" and self.cpus is None
         with ExitStack() as stack:
             # A process that waits for exclusive use holds the gate, so that a stream of tests
@@ -197,8 +196,8 @@ class MachineLock:
             self._until(file.try_lock_all, self._measuring(path))
             return True
         while (blocker := file.try_cpus(self.cpus)) is not None:
-            # A measurement may take hours. Holding the gate until its end would keep measurements
-            # on yet other CPUs from starting.
+            # A measurement may take hours. Holding the gate all that time would keep measurements
+            # on other CPUs from starting.
             if blocker == "measurement":
                 return False
             self._pause(partial(holders_of, path))
@@ -212,7 +211,7 @@ class MachineLock:
             self._pause(holders)
 
     def _pause(self, holders: Callable[[], list[LockHolder]]) -> None:
-        """One step of waiting; the news about it are told once."""
+        """One step of waiting; its messages are sent once."""
         path = self._place.path
         if "lock.waiting" not in self._reported_codes and self._tell is not None:
             self._say(_waiting(path, holders()))
@@ -295,13 +294,13 @@ _OWN_LOCKS: list[MachineLock] = []
 
 
 def renew_locks() -> None:
-    """Look at each lock that this process holds, before a run: :meth:`MachineLock.renew`."""
+    """Check each lock that this process holds before a run: :meth:`MachineLock.renew`."""
     for lock in list(_OWN_LOCKS):
         lock.renew()
 
 
 def _words(path: Path, holders: Sequence[LockHolder]) -> str:
-    """Who holds a lock: what can be seen of the processes, else what the file says."""
+    """The holders of a lock: from the visible processes, else from the content of the file."""
     if holders:
         return ", ".join(holder.words for holder in holders)
     owner = written_holder(path)

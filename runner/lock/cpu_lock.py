@@ -1,7 +1,7 @@
 """The lock file with one byte per CPU, and the processes that measure on some CPUs.
 
-The locks belong to the open file (``F_OFD_SETLK``): as those of ``flock``, they pass through exec
-and end with a crash.
+The locks belong to the open file (``F_OFD_SETLK``): like those of ``flock``, they survive exec and
+end with a crash.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CpuLockFile(LockFile):
         return self._try(lambda: self._set(fcntl.F_RDLCK, 0, 0))
 
     def try_cpus(self, cpus: frozenset[int]) -> Blocker | None:
-        """Lock the bytes of ``cpus``, all or none; returns who holds one of them, or None on
+        """Lock the bytes of ``cpus``, all or none; returns a holder of one of them, or None on
         success.
         """
         if self._try(lambda: self._set_each(cpus)):
@@ -64,17 +64,16 @@ class CpuLockFile(LockFile):
 
 
 def _words(kind: int, start: int, length: int) -> bytes:
-    """``struct flock`` for these bytes; length 0 means up to the end of the file, however long it
-    is.
-    """
+    """``struct flock`` for these bytes; length 0 means up to the end of the file, wherever it
+    is."""
     return struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0)
 
 
 def measuring(main: Path, path: Path, cpus: frozenset[int] | None) -> list[LockHolder]:
-    """The processes that measure on one of ``cpus`` (None: on any), as far as they can be seen.
+    """The visible processes that measure on one of ``cpus`` (None: on any).
 
-    The kernel does not tell who took such a lock. But every holder also holds ``main`` shared, and
-    the same user may read the holder's own table of locks.
+    The kernel does not report who took such a lock. But every holder also holds ``main`` shared,
+    and the same user may read the holder's own table of locks.
     """
     holders = []
     for holder in holders_of(main):
@@ -85,7 +84,7 @@ def measuring(main: Path, path: Path, cpus: frozenset[int] | None) -> list[LockH
 
 
 def cpus_of_holder(path: Path, pid: int) -> frozenset[int]:
-    """CPUs on which process ``pid`` measures; empty if none, or if it may not be looked at."""
+    """CPUs on which process ``pid`` measures; empty if none or not accessible."""
     try:
         inode = path.stat().st_ino
         tables = [

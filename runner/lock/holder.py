@@ -1,7 +1,7 @@
-"""The processes that hold a lock file: which, whose, since when, and how to end them.
+"""The processes that hold a lock file: their ids, users and start, and how to end them.
 
-Nothing but the name of a process and its command of autotune is taken of its command line: the
-arguments may hold a password.
+Of a command line only the program's name and its command of autotune are used: the arguments may
+hold a password.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONGEST = 40
 class LockHolder:
     """A process that holds the lock; ``since`` is in seconds since the epoch, None if unknown.
 
-    ``cpus``: it measures on these CPUs alone. None: it uses the whole machine, or is a test.
+    ``cpus``: it measures only on these CPUs. None: it uses the whole machine, or is a test.
     """
 
     pid: int
@@ -66,7 +66,7 @@ def kill_command(holders: Sequence[LockHolder]) -> str:
 
 
 def holders_of(path: Path) -> list[LockHolder]:
-    """The processes that the kernel names as holders (those of this pid namespace)."""
+    """The holders known to the kernel (those of this pid namespace)."""
     return [holder_of(pid, path, kind) for pid, kind in _locks(path)]
 
 
@@ -92,7 +92,7 @@ def _locks(path: Path) -> list[tuple[int, str]]:
 
 
 def holder_of(pid: int, path: Path, kind: str = "READ") -> LockHolder:
-    """One holder; a lock of the kind "WRITE" was written into the file when it was taken."""
+    """One holder; a lock of the kind "WRITE" was written into the file when taken."""
     try:
         user = user_name(Path(f"/proc/{pid}").stat().st_uid)
     except OSError:
@@ -103,14 +103,15 @@ def holder_of(pid: int, path: Path, kind: str = "READ") -> LockHolder:
             lock_time = path.stat().st_mtime
         except OSError:
             lock_time = 0.0
-        # Anybody may change the file: a time before the process or to come is not believed.
+        # Anybody may change the file: a time before the process's start or in the future is
+        # ignored.
         if since is None or since - 1 <= lock_time <= time.time():
             since = lock_time or since
     return LockHolder(pid, command_word(pid), user, socket.gethostname(), since)
 
 
 def written_holder(path: Path) -> str:
-    """What the last exclusive holder wrote into the file: for holders that cannot be seen here."""
+    """The text that the last exclusive holder wrote into the file, for invisible holders."""
     try:
         # Everybody may write this file: only the shown length is read, and control characters are
         # removed.
@@ -121,13 +122,13 @@ def written_holder(path: Path) -> str:
 
 
 def describe_holder(pid: int) -> str:
-    """A process as the lock file names it: its id and command."""
+    """A process as described in the lock file: its id and command."""
     return f"pid {pid} ({command_word(pid)})"
 
 
 def command_word(pid: int) -> str:
-    """How a process is called: the name of its program, of a script without the interpreter's, and
-    the command of autotune; no other argument.
+    """Short command of a process: the name of its program (of a script without the interpreter's)
+    and the command of autotune; no other argument.
     """
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
@@ -139,8 +140,8 @@ def command_word(pid: int) -> str:
 
 
 def command_of_words(words: Sequence[str], name: str) -> str:
-    """The same from the words of a command line; ``name`` is the name that the kernel has."""
-    # A process may write a title over its words, as one word with blanks.
+    """The same from the words of a command line; ``name`` is the kernel's name of the process."""
+    # A process may overwrite its arguments with a title, as one word with blanks.
     program = name if " " in words[0] else Path(words[0]).name
     if not _PYTHON.fullmatch(program):
         return program
@@ -160,7 +161,7 @@ def command_of_words(words: Sequence[str], name: str) -> str:
 
 
 def user_name(number: int) -> str:
-    """The name of a user, or its number where it has none."""
+    """The name of a user, or the number if there is no name."""
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
@@ -168,7 +169,7 @@ def user_name(number: int) -> str:
 
 
 def _began(pid: int) -> float | None:
-    """When a process began, by the present wall clock; None if it may not be looked at."""
+    """Start of a process by the present wall clock; None if not accessible."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

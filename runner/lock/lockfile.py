@@ -19,7 +19,7 @@ _OPERATIONS = {"shared": fcntl.LOCK_SH, "exclusive": fcntl.LOCK_EX}
 
 
 class Unusable(RunnerError):
-    """A path that cannot be a lock file; ``path`` and ``why`` say so."""
+    """A path that cannot be a lock file; ``path`` and ``why`` describe it."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class LockFile:
         return self._try(lambda: fcntl.flock(self.fd, _OPERATIONS[mode] | fcntl.LOCK_NB))
 
     def _try(self, take: Callable[[], object]) -> bool:
-        """Whether ``take`` got the lock. A file that was deleted in the meantime is opened anew."""
+        """True if ``take`` got the lock. A file that has been deleted is reopened."""
         while True:
             try:
                 take()
@@ -62,11 +62,11 @@ class LockFile:
             self.fd, self.writable = _open(self.path)
 
     def in_place(self) -> bool:
-        """Whether the open file still has its name."""
+        """True if the open file still has its name."""
         return _same_file(self.path, self.fd)
 
     def write_holder(self) -> None:
-        """Write the holder into the file, for users who may not look into /proc/locks."""
+        """Write the holder into the file, for users without access to /proc/locks."""
         if self.writable:
             os.ftruncate(self.fd, 0)
             os.pwrite(self.fd, f"{describe_holder(os.getpid())}\n".encode(), 0)
@@ -79,7 +79,7 @@ class LockFile:
 
 
 def _open(path: Path) -> tuple[int, bool]:
-    """The descriptor, and whether it is open for writing."""
+    """The descriptor, and True if it is open for writing."""
     for _ in range(100):
         try:
             return _require_regular_file(path, os.open(path, os.O_RDWR | _FLAGS)), True
@@ -135,8 +135,8 @@ def _same_file(path: Path, fd: int) -> bool:
 
 
 def mode_of_descriptor(path: Path, pid: int, fd: int) -> Mode | None:
-    """The mode in which descriptor ``fd`` of process ``pid`` locks ``path``, by the kernel; else
-    None.
+    """The mode in which descriptor ``fd`` of process ``pid`` locks ``path`` according to the
+    kernel; else None.
     """
     try:
         path_state = path.stat(follow_symlinks=False)

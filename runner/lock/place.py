@@ -1,8 +1,7 @@
-"""Where the machine lock is: in the file of all users, or in one of this user alone.
+"""The place of the machine lock: a file for all users, or one for this user only.
 
-Anybody can make the common file first, in a form that others cannot use: with mode 0600, as a
-folder, a fifo or a link. Then each user takes a lock of his own. It keeps his processes apart, but
-not those of others.
+Anybody can create the common file first so that others cannot use it: with mode 0600, as a folder,
+a fifo or a link. Then each user takes a private lock, which excludes only the user's own processes.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
 a directory.
 """
 COMMON = ("/run/lock", "/dev/shm", "/tmp")
-"""Directories of everybody, the preferred one first."""
+"""Directories that everybody may write, in order of preference."""
 _NAME = "autotune-machine.lock"
 
 
 @dataclass(frozen=True)
 class LockPlace:
-    """The path of the lock file; ``common`` is the path that cannot be used, None if it is that
-    one; ``why`` says what is wrong with it.
+    """The path of the lock file; ``common`` is the unusable common path, None if that one is used;
+    ``why`` is its problem.
     """
 
     path: Path
@@ -44,7 +43,7 @@ def lock_path(user_path: str | None = None) -> Path:
     """The lock file that all users of this machine use, or ``user_path``, which the user named.
 
     The choice must not depend on the user or on TMPDIR, or two users would lock two files. It is in
-    the first directory of the list that everybody may write to.
+    the first listed directory that everybody may write to.
     """
     if user_path:
         return Path(user_path)
@@ -61,11 +60,10 @@ def lock_path(user_path: str | None = None) -> Path:
 
 
 def lock_place(user_path: str | None = None) -> LockPlace:
-    """The place of the lock at this moment; its three files exist then and can be used.
+    """The current place of the lock; its three files exist and are usable.
 
-    ``user_path`` is that of :data:`FILE_VARIABLE`, if any. Raises
-    :class:`~runner.lock.lockfile.Unusable` if that one cannot be used, or no file of one's own
-    either.
+    ``user_path`` is the value of :data:`FILE_VARIABLE`, if any. Raises
+    :class:`~runner.lock.lockfile.Unusable` if it is unusable, or if there is no usable file at all.
     """
     common = lock_path(user_path)
     try:
@@ -80,7 +78,7 @@ def lock_place(user_path: str | None = None) -> LockPlace:
 
 
 def gate_path(path: Path) -> Path:
-    """The file that those lock who wait for exclusive use."""
+    """The file locked by those who wait for exclusive use."""
     return path.with_name(path.name + ".gate")
 
 
@@ -90,7 +88,7 @@ def cpu_path(path: Path) -> Path:
 
 
 def _require_usable(path: Path) -> None:
-    """Raise Unusable unless all three files are there, or can be made, and can be locked."""
+    """Raise Unusable unless all three files exist or can be created, and can be locked."""
     for kind, file in (
         (LockFile, path),
         (LockFile, gate_path(path)),
@@ -118,12 +116,12 @@ def _own_folders() -> list[Path]:
 
 
 def _cache_path() -> Path:
-    """A home may be shared by machines."""
+    """Machines may share a home."""
     return cache(f"machine-{socket.gethostname()}.lock")
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether this is a folder, and no link, that this user alone may enter."""
+    """True if this is a folder, not a link, that only this user may enter."""
     try:
         state = folder.stat(follow_symlinks=False)
     except OSError:
@@ -133,7 +131,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def mode_below(pid: int, fd: int, user_path: str | None) -> Mode | None:
-    """The mode in which descriptor ``fd`` of process ``pid`` holds the lock, wherever it is."""
+    """The mode in which descriptor ``fd`` of process ``pid`` holds the lock, in any place."""
     places = [*(folder / _NAME for folder in _own_folders()), _cache_path()]
     with suppress(RunnerError):
         places.insert(0, lock_path(user_path))

@@ -1,4 +1,4 @@
-"""Binary interfaces (ABIs) of MPI libraries: which libraries can stand in for each other.
+"""Binary interfaces (ABIs) of MPI libraries: which libraries can replace each other.
 
 A program names the library that it was built for by a file name (``DT_NEEDED`` of its ELF file, or
 of a library that it uses). Libraries of one binary interface have the same file name, so the loader
@@ -20,7 +20,7 @@ from runner.files.paths import real_path
 from runner.mpi.output import output_of
 
 LOADER_PATH = "LD_LIBRARY_PATH"
-"""The variable with the folders in which the loader looks first; only an RPATH precedes them."""
+"""The variable with the folders that the loader searches first; only an RPATH precedes them."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Abi:
     pattern: str
 
     def matches(self, name: str) -> bool:
-        """Whether a program that needs the file ``name`` was built for this interface."""
+        """True if a program that needs the file ``name`` was built for this interface."""
         return re.fullmatch(self.pattern, name) is not None
 
 
@@ -39,7 +39,7 @@ MPICH_ABI = Abi("MPICH", r"lib(mpi|mpich)\.so\.12")
 """Shared by MPICH from 3.1 on, MVAPICH, Intel MPI and others."""
 OPEN_MPI_ABI = Abi("Open MPI", r"libmpi\.so\.40")
 STANDARD_ABI = Abi("the ABI of the MPI 5 standard", r"libmpi_abi\.so\.\d+")
-"""A library of any family may have it beside its own."""
+"""A library of any family may provide it beside its own interface."""
 ABIS = (MPICH_ABI, OPEN_MPI_ABI, STANDARD_ABI)
 
 _LINE = re.compile(
@@ -49,7 +49,7 @@ _LINE = re.compile(
 
 @dataclass(frozen=True)
 class NeededLibrary:
-    """The main MPI library that a program needs: the file's name, and its place ("": not found)."""
+    """The main MPI library that a program needs: its file name and its path ("": not found)."""
 
     name: str
     place: str
@@ -60,12 +60,12 @@ class NeededLibrary:
         return next((abi for abi in ABIS if abi.matches(self.name)), None)
 
     def is_file(self, path: Path) -> bool:
-        """Whether the loader finds just this file."""
+        """True if the loader finds exactly this file."""
         return bool(self.place) and real_path(self.place) == real_path(path)
 
 
 def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededLibrary | None:
-    """The MPI library that the program of this command line needs; ``folders`` are looked in first.
+    """The MPI library that the program of this command line needs; ``folders`` are searched first.
 
     None for a script, and for a program that names no MPI library: it is linked statically, or
     loads the library later, as Python does.
@@ -75,7 +75,7 @@ def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededL
 
 
 def joined_folders(folders: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The value of :data:`LOADER_PATH` with ``folders`` before those that are there already."""
+    """The value of :data:`LOADER_PATH` with ``folders`` put before the existing ones."""
     before = environment.get(LOADER_PATH)
     return os.pathsep.join([*folders, *([before] if before else [])])
 

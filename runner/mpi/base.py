@@ -34,21 +34,21 @@ class Probe:
     inherited_values: dict[str, str] = field(default_factory=dict)
     library_mismatch: str | None = None
     complaint: str = ""
-    """What a part of the library that does not write to standard error said of its failure."""
+    """The failure as reported by a part of the library that does not write to standard error."""
     start_problem: str = ""
-    """Why no process of the program was started, if the launcher did not say so."""
+    """Why no process of the program was started, if the launcher did not say so itself."""
 
 
 PYTHON_LIBRARY = "MPI4PY_LIBMPI"
 """The variable that names the library for mpi4py to load."""
 TRANSPORT = "transport"
-"""Name under which the read-back of a run has the transport in force."""
+"""Name of the transport in force in the read-back of a run."""
 SERVED_BY = "collectives"
-"""Name under which the read-back of a run has the components that serve collectives, if seen."""
+"""Name of the components that serve collectives in the read-back of a run, if seen."""
 WINDOWS = "windows"
-"""Name under which the read-back has the components that serve the one-sided calls."""
+"""Name of the components that serve one-sided calls in the read-back of a run."""
 PROTOCOLS = "protocols of "
-"""Begins the names under which the read-back has the protocols of a call by message size."""
+"""Prefix of the names in the read-back that hold a call's protocols by message size."""
 
 
 REPORTED_FILE = "reported.txt"
@@ -61,8 +61,8 @@ class Adapter(ABC):
 
     Each family has one class, registered in :mod:`runner.mpi.discover`. Other modules ask the
     adapter and never compare family names. A method that a class does not override answers for a
-    library without that ability. :class:`autotune.testing.MpiLibraryContract` tests what every
-    class must keep.
+    library that lacks the ability. :class:`autotune.testing.MpiLibraryContract` tests what every
+    class must guarantee.
     """
 
     family: ClassVar[str]
@@ -70,7 +70,7 @@ class Adapter(ABC):
     title: ClassVar[str]
     """Name of the family for people."""
     abi: ClassVar[Abi | None] = None
-    """The family's binary interface; None: nothing is said of which programs it can run."""
+    """The family's binary interface; None if it is unknown which programs the family can run."""
     kinds: ClassVar[tuple[str, ...]] = (LIBRARY,)
     """Accepted kinds of native parameters (:attr:`runner.types.LaunchSpec.parameters`)."""
     parameter_names: ClassVar[str] = "those that it lists"
@@ -78,39 +78,39 @@ class Adapter(ABC):
     placement_names: ClassVar[frozenset[str]] = frozenset({"map_by", "bind_to"})
     """Parts of the placement (mapping, binding, ranking) that the launcher has options for."""
     reads_back: bool = False
-    """Whether :meth:`probe` reads the values in force; if not, they are ``not observable``."""
+    """True if :meth:`probe` reads the values in force; if not, they are ``not observable``."""
     checks_values: ClassVar[bool] = False
-    """Whether a number or choice that the library does not understand stops the launch."""
+    """True if a number or choice that the library does not understand stops the launch."""
     tune_option: ClassVar[str] = ""
     """Option of the launcher that loads a file of ``--mca NAME VALUE`` lines; "" if none."""
     root_option: ClassVar[str] = ""
-    """Option without which the launcher refuses to work for root; "" if it does not refuse."""
+    """Option that lets root use the launcher; "" if root needs none."""
     transport_parameter: ClassVar[str] = ""
     """Parameter that chooses what carries the messages; "" if there is none."""
     on_testbed: ClassVar[bool] = False
-    """Whether the launcher can start ranks on the nodes of :mod:`runner.testbed`."""
+    """True if the launcher can start ranks on the nodes of :mod:`runner.testbed`."""
     identify_environment: ClassVar[Mapping[str, str]] = {}
     """Variables that the launcher needs even to print its version."""
     version_marker: ClassVar[str] = ""
-    """Words before the version in the output of ``LAUNCHER --version``, each blank a single one.
+    """Text before the version in the output of ``LAUNCHER --version``, with single blanks.
 
-    "" if the version does not stand behind fixed words.
+    "" if no fixed text precedes the version.
     """
     rank_variables: ClassVar[tuple[str, ...]] = ()
     """Environment variables that hold a process's rank."""
     host_options: ClassVar[frozenset[str]] = frozenset()
     """Options of the launcher that name nodes."""
     counts_slots: ClassVar[bool] = False
-    """Whether the launcher refuses more ranks than slots unless an option allows them."""
+    """True if the launcher refuses more ranks than slots unless an option allows them."""
     launchers: ClassVar[Mapping[str, str]] = {}
-    """Names of the processes that start ranks, as ``ps`` shows them, without what follows a dot.
+    """Names of the processes that start ranks, as ``ps`` shows them, up to the first dot.
 
-    Each has a version of the library whose launcher it is; only options depend on it.
+    Each maps to a library version with that launcher; only options depend on it.
     """
     forwards_input: bool = False
-    """Whether a file redirected to the launcher (``< FILE``) reaches rank 0 whole, with its end."""
+    """True if a file redirected to the launcher (``< FILE``) reaches rank 0 whole, with its end."""
     hiccups: ClassVar[tuple[str, ...]] = ()
-    """Messages of a launcher that sometimes fails by itself before any rank began."""
+    """Messages of a launcher that sometimes fails by itself before any rank has begun."""
     refusals: ClassVar[tuple[str, ...]] = ()
     """Messages by which the launcher says that it did not start the program."""
 
@@ -126,7 +126,7 @@ class Adapter(ABC):
     def complete(cls, library: Library) -> Library:
         """``library`` with the parameters that it lists.
 
-        Raises RunnerError if the family has a command for them but the command does not give them.
+        Raises RunnerError if the family's command for listing them fails.
         """
         return library
 
@@ -145,7 +145,7 @@ class Adapter(ABC):
         """The argument list that starts ``spec``; read-back files are written below ``scratch``."""
 
     def program(self, spec: LaunchSpec) -> tuple[str, ...]:
-        """The program's words; an input is opened by rank 0 itself, and the other ranks get none.
+        """The program's argument list; rank 0 opens an input itself, and the other ranks get none.
 
         The launcher does not pass the input on: PRRTE 3 (Open MPI 5) never signals the end of the
         input and damages large inputs (openpmix/prrte 2373, 2579); Hydra 4.0 ended by SIGPIPE on 4
@@ -164,31 +164,30 @@ class Adapter(ABC):
     def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with options that keep the launcher's own binding within ``cpus``.
 
-        The launcher's processes inherit their affinity; the options are for launchers that widen
-        it.
+        The launcher's processes inherit their affinity; only launchers that widen it need options.
         """
         return spec
 
     def line_on(self, cpus: frozenset[int], ranks: int) -> list[str]:
-        """A command line that starts ``ranks`` ranks of PROGRAM on ``cpus`` alone.
+        """A command line that starts ``ranks`` ranks of PROGRAM on ``cpus`` only.
 
-        ``ranks`` is at most the number of cores. The options are for ranks that the launcher binds;
-        other ranks inherit the affinity with which the launcher is started.
+        ``ranks`` is at most the number of cores. Options are needed only if the launcher binds
+        ranks; other ranks inherit its affinity.
         """
         spec = self.confine(LaunchSpec(("PROGRAM",), ranks, read_back=False), cpus)
         return ["taskset", "-c", cpu_list(cpus), *self.command(spec, Path())]
 
     @abstractmethod
     def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
-        """``base``, perhaps without its MPI settings, and the spec's variables."""
+        """``base`` with the spec's variables, for some families without its MPI settings."""
 
     @abstractmethod
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
-        """The values in force in the program; called once, after the run has ended."""
+        """The values that were in force in the program; called once, after the run has ended."""
 
     @classmethod
     def operations_of(cls, parameter: str) -> tuple[str, ...]:
-        """The collectives in which a parameter can act; empty if it is not about collectives."""
+        """The collectives that a parameter can affect; empty if it is not about collectives."""
         return ()
 
     @abstractmethod
@@ -196,11 +195,11 @@ class Adapter(ABC):
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
 
     def one_node(self, spec: LaunchSpec) -> bool:
-        """Whether all ranks are certainly on the launcher's own node."""
+        """True if all ranks are certainly on the launcher's own node."""
         return not allocation(os.environ).several and not self.names_hosts(spec)
 
     def names_hosts(self, spec: LaunchSpec) -> bool:
-        """Whether the launch options name nodes."""
+        """True if the launch options name nodes."""
         return any(word in self.host_options for word in spec.launch_options)
 
     def hosts(
@@ -208,20 +207,20 @@ class Adapter(ABC):
     ) -> Hosts | None:
         """The hosts that launch options, or the environment, name; None if none are named.
 
-        ``folder`` is the working directory. Raises RunnerUsageError for a list or a file that is
-        not understood.
+        ``folder`` is the working directory. Raises RunnerUsageError for a malformed list or file.
         """
         return None
 
     def on_this_machine(self, spec: LaunchSpec) -> bool:
-        """Whether all ranks are certainly on this machine, which sees their processes and files."""
+        """True if all ranks are certainly on this machine, so that their processes and files are
+        visible."""
         return spec.one_machine or self.one_node(spec)
 
     def report_pattern(self, spec: LaunchSpec) -> str:
         """Regular expression of the lines on standard error that :meth:`probe` reads; "": none.
 
-        They are taken out of the program's output and written to :data:`REPORTED_FILE` in the
-        folder of the read-back files.
+        These lines are removed from the program's output and written to :data:`REPORTED_FILE` in
+        the folder of the read-back files.
         """
         return ""
 
@@ -231,16 +230,16 @@ class Adapter(ABC):
 
     @classmethod
     def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
-        """Those of ``names`` that do nothing under a transport in force, each with the reason.
+        """The parameters in ``names`` that have no effect under a transport, each with the reason.
 
-        ``transport`` is what a run read back as :data:`TRANSPORT`.
+        ``transport`` is the read-back value of :data:`TRANSPORT`.
         """
         return {}
 
     def collective_components(self) -> list[str]:
         """The installed components that serve collectives, with their priority; [] if unknown.
 
-        The first one serves a collective if it has it, then the next one.
+        A collective is served by the first component that implements it.
         """
         return []
 
@@ -249,7 +248,7 @@ class Adapter(ABC):
         return {}
 
     def had_hiccup(self, stderr: str) -> bool:
-        """Whether a launch that failed before any rank began should simply be made again."""
+        """True if a launch that failed before any rank began should simply be repeated."""
         return any(words in stderr for words in self.hiccups)
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
@@ -258,16 +257,16 @@ class Adapter(ABC):
 
     @abstractmethod
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
-        """Mapping and binding as words of the command line."""
+        """Mapping and binding as command-line arguments."""
 
     @abstractmethod
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
-        """Words of the command line that set ``variables`` for the ranks, not for the launcher."""
+        """Command-line arguments that set ``variables`` for the ranks, not for the launcher."""
 
     def forwarding(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Library parameters that hand ``variables`` to the ranks of all nodes.
 
-        Empty if the library has none for them, or hands every variable down by itself.
+        Empty if the library has no such parameters, or forwards every variable by itself.
         """
         return {}
 
@@ -277,12 +276,12 @@ class Adapter(ABC):
     ) -> dict[str, str]:
         """Parameters by kind and the placement as environment variables of the launcher.
 
-        What the launcher has no variable for is left out.
+        Anything without such a variable is left out.
         """
 
     @classmethod
     def placement_in(cls, variables: Mapping[str, object]) -> dict[str, tuple[str, list[str]]]:
-        """The placement that these variables say: its name -> its value, and the variables."""
+        """The placement that these variables set: its name -> its value, and the variables."""
         return {}
 
     def kind_of(self, name: str) -> str | None:
@@ -306,9 +305,9 @@ class Adapter(ABC):
         return dict(placement)
 
     def c_compiler(self) -> tuple[str, ...]:
-        """First words of a command that compiles C for this library; empty if there is none.
+        """First arguments of a command that compiles C for this library; empty if there is none.
 
-        A distribution that has several libraries in one place calls the others' by their family.
+        A distribution with several libraries in one place adds the family to the compilers' names.
         """
         own = Path(self.library.bin)
         names = (own / f"mpicc.{self.family}", own / "mpicc")
@@ -317,14 +316,14 @@ class Adapter(ABC):
     def python_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Variables that make mpi4py load the library of this launcher and no other.
 
-        The process has the variables ``environment``; a library that these name stays. The answer
-        is empty if the variables are not known.
+        ``environment`` is that of the process; a library named there stays. Empty if the variables
+        are not known.
         """
         return {}
 
     def can_run(self, file_name: str) -> bool:
-        """Whether a program that needs the library file ``file_name`` has a known interface of this
-        family, or one of the MPI standard; true for a family without a known interface."""
+        """True if a program that needs the library file ``file_name`` can run with this family: it
+        was built for the family's ABI or the standard ABI, or the family's ABI is unknown."""
         return self.abi is None or self.abi.matches(file_name) or STANDARD_ABI.matches(file_name)
 
     def file_for(self, file_name: str) -> Path | None:

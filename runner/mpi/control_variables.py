@@ -1,9 +1,8 @@
-"""The values that the MPI library of rank 0 works with, as a library preloaded there reports them.
+"""The values in force in the MPI library of rank 0, reported by a library preloaded there.
 
-The report has the control variables of MPI_T, and what the libraries in the rank (MPI, UCX,
-libfabric) were given when they asked for environment variables (native/control_variables.c says
-why both). It serves MPICH and its derivatives. It needs a C compiler once, and a program that is
-dynamically linked.
+The report has the control variables of MPI_T, and the environment variables as the libraries in the
+rank (MPI, UCX, libfabric) read them (native/control_variables.c says why both). It serves MPICH and
+its derivatives. It needs a C compiler once, and a dynamically linked program.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from runner.types import ReadBack
 REPORT = "control-variables.txt"
 """The report's name in the folder of the read-back files."""
 LOAD_MARK = f"{REPORT}.loaded"
-"""A file that is there once a process has the library."""
+"""This file exists once a process has loaded the library."""
 PRELOAD = "LD_PRELOAD"
 _FILE, _WATCH_LIST = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
 _WAIT = "AUTOTUNE_WAIT_FOR_LOOK"
 _BELOW = {"UCX_": ("UCX", "UCX_TLS"), "FI_": ("libfabric", "FI_PROVIDER")}
-"""Prefix of the variables of a library below MPI -> its name, and one that it always asks for."""
+"""Prefix of the variables of a library below MPI -> its name, and a variable it always reads."""
 _MOST_BYTES = 1 << 20
 
 
 @cache
 def reporting_library() -> Path | None:
-    """The compiled library; None if there is no compiler, or its place cannot be used."""
+    """The compiled library; None without a compiler or a usable folder."""
     path = compiler()
     if path is None:
         return None
@@ -60,9 +59,9 @@ def report_variables(
 ) -> dict[str, str]:
     """Variables that make the ranks report below ``scratch``; empty if they cannot.
 
-    ``watch_list`` are names of environment variables; ``preload`` is what the ranks would preload
-    without the report. ``wait_for_look``: the supervisor looks at the ranks when the report is
-    there, and rank 0 gives it the time to.
+    ``watch_list`` are names of environment variables; ``preload`` is the ranks' LD_PRELOAD without
+    the report. With ``wait_for_look``, rank 0 waits after the report until the supervisor has
+    looked at the ranks.
     """
     library = reporting_library()
     if library is None:
@@ -83,10 +82,10 @@ def report_variables(
 class RankReport:
     """What the ranks reported.
 
-    ``is_loaded``: a process of the job had the library. ``is_initialised``: rank 0 came out of
-    MPI_Init. ``path`` and ``version``: the file of the MPI library, and its own words. ``numbers``
-    and ``texts`` are the control variables by type, ``reads`` the environment variables: what a
-    library was given (None if they were not set), and the library that asked.
+    ``is_loaded``: a process of the job loaded the library. ``is_initialised``: rank 0 completed
+    MPI_Init. ``path`` and ``version``: the file of the MPI library, and the version text it
+    reports. ``numbers`` and ``texts`` are the control variables by type, ``reads`` the environment
+    variables: the value (None if not set) and the library that read it.
     """
 
     is_loaded: bool = False
@@ -122,12 +121,12 @@ class RankReport:
 
 
 def belongs_below(name: str) -> bool:
-    """Whether a variable is one of UCX or libfabric."""
+    """True if the variable belongs to UCX or libfabric."""
     return name.startswith(tuple(_BELOW))
 
 
 def read_report(scratch: Path) -> RankReport:
-    """The report below ``scratch``; an empty one if there is none. Odd lines are left out."""
+    """The report below ``scratch``; an empty one if there is none. Malformed lines are left out."""
     is_loaded = exists(scratch / LOAD_MARK)
     try:
         with (scratch / REPORT).open("rb") as file:
@@ -169,8 +168,8 @@ def _plain(text: str) -> str:
 
 
 def preload_among(words: Iterable[str], variables: Mapping[str, str]) -> str | None:
-    """What a launch preloads already: the last ``LD_PRELOAD VALUE`` or ``LD_PRELOAD=VALUE`` of its
-    words, else that of ``variables``, else that of this process."""
+    """The libraries that a launch already preloads: the last ``LD_PRELOAD VALUE`` or
+    ``LD_PRELOAD=VALUE`` of its arguments, else that of ``variables``, else that of this process."""
     preload = variables.get(PRELOAD, os.environ.get(PRELOAD))
     previous = ""
     for word in words:

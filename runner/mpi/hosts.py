@@ -23,10 +23,10 @@ from runner.errors import RunnerUsageError
 
 HOST_LISTS = ("--host", "-host", "-H")
 HOSTFILES = ("--hostfile", "-hostfile", "--machinefile", "-machinefile")
-"""Options of Open MPI's launcher with hosts, and with a file of them."""
+"""Options of Open MPI's launcher that list hosts, and that name a file of hosts."""
 DEFAULT_HOSTFILE = "default_hostfile"
 DEFAULT_HOSTFILES = ("orte_default_hostfile", "prte_default_hostfile")
-"""The parameters that name a hostfile for every launch; one name stands for both."""
+"""The parameters that name a hostfile for every launch; they are synonyms."""
 HYDRA_LISTS = ("-hosts", "--hosts", "-host", "--host", "-H")
 HYDRA_FILES = ("-f", *HOSTFILES)
 _MOST_BYTES = 1 << 20
@@ -39,9 +39,9 @@ _SLOTS, _MOST_SLOTS = ("slots",), ("max_slots", "max-slots", "slots_max")
 
 @dataclass(frozen=True)
 class Hosts:
-    """Hosts with their slots; ``source`` says in words where they are named.
+    """Hosts with their slots; ``source`` says for readers where they are named.
 
-    ``open`` are the hosts of which only a smaller number than that of their slots is known.
+    ``open`` are the hosts for which only a lower bound of the slots is known.
     """
 
     slots: Mapping[str, int]
@@ -50,22 +50,23 @@ class Hosts:
 
     @property
     def total(self) -> int:
-        """The slots of all hosts together; at least so many if some hosts are open."""
+        """The slots of all hosts together; a lower bound if some hosts are open."""
         return sum(self.slots.values())
 
     @property
     def on_this_machine(self) -> bool:
-        """Whether every name is one of this machine."""
+        """True if every name belongs to this machine."""
         return all(_is_own_name(name) for name in self.slots)
 
     def with_own_cores(self, cores: int) -> Hosts:
-        """The hosts with this machine's number of cores for its own names that are open."""
+        """The hosts, with this machine's number of cores for those of its own names that are
+        open."""
         own_names = {name for name in self.open if _is_own_name(name)}
         slots = {n: max(s, cores) if n in own_names else s for n, s in self.slots.items()}
         return Hosts(slots, self.source, self.open - own_names)
 
     def restrict_to(self, names: Hosts) -> Hosts:
-        """Those of ``names``, an option, that a file or an allocation, this one, has too."""
+        """The hosts of ``names`` (an option) that this file or allocation has, too."""
         slots = {
             name: count if name in self.open else min(count, self.slots[name])
             for name, count in names.slots.items()
@@ -80,7 +81,7 @@ def _is_own_name(name: str) -> bool:
 
 
 def host_list(text: str, source: str) -> Hosts:
-    """The hosts of an option such as ``a:2,b``; raises RunnerUsageError for another text."""
+    """The hosts of an option such as ``a:2,b``; raises RunnerUsageError for malformed text."""
     slots: dict[str, int] = {}
     unknown: set[str] = set()
     for word in text.split(","):
@@ -98,7 +99,7 @@ def _has_number(word: str) -> bool:
 
 
 def hostfile(text: str, source: str) -> Hosts:
-    """The hosts of a hostfile of Open MPI; raises RunnerUsageError for a line of another form."""
+    """The hosts of a hostfile of Open MPI; raises RunnerUsageError for a malformed line."""
     slots: dict[str, int] = {}
     has_number: dict[str, bool] = {}
     for line in _lines(text):
@@ -111,7 +112,7 @@ def hostfile(text: str, source: str) -> Hosts:
         if number is not None and not _NUMBER.fullmatch(number):
             raise _syntax_error(source, line, "lines such as 'node1 slots=4'")
         name = host["name"]
-        # Several lines without a number are as many slots.
+        # A host's lines without a number add one slot each.
         has_number[name] = name in slots or number is not None
         slots[name] = slots.get(name, 0) + (1 if number is None else int(number))
     return Hosts(
@@ -120,7 +121,8 @@ def hostfile(text: str, source: str) -> Hosts:
 
 
 def hydra_hostfile(text: str, source: str) -> Hosts:
-    """The hosts of a file of Hydra, ``HOST:N`` lines; raises RunnerUsageError for another form."""
+    """The hosts of a file of Hydra, ``HOST:N`` lines; raises RunnerUsageError for a malformed
+    line."""
     slots: dict[str, int] = {}
     unknown: set[str] = set()
     for line in _lines(text):
@@ -152,13 +154,14 @@ def read_file(path: str, folder: Path, option: str) -> str:
 
 
 def values_of(options: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
-    """The options among ``names`` with the value of each."""
+    """The options in ``names``, each with its value."""
     targets = set(names)
     return [(option, value) for option, value in pairwise(options) if option in targets]
 
 
 def hosts_of(options: Sequence[str], default_file: str | None, folder: Path) -> Hosts | None:
-    """The hosts of options of Open MPI's launcher; ``default_file`` counts if no option names one.
+    """The hosts named by options of Open MPI's launcher; ``default_file`` counts if no option names
+    one.
 
     None if no hosts are named.
     """
@@ -177,7 +180,7 @@ def hydra_hosts_of(options: Sequence[str], default_file: str | None, folder: Pat
     """The same for Hydra; ``-ppn N`` says how many ranks a host without a number has."""
     lists = [host_list(v, f"{o} {v}") for o, v in values_of(options, HYDRA_LISTS)]
     number_flags = {":" in v for _, v in values_of(options, HYDRA_LISTS)}
-    # Hydra starts one rank on a host without a number, and begins again at the first one.
+    # Hydra starts one rank on a host without a number, and cycles through the hosts.
     lists = [
         h if number_flags == {True} else Hosts(h.slots, h.source, frozenset(h.slots)) for h in lists
     ]
@@ -196,7 +199,7 @@ def _merge(lists: Sequence[Hosts]) -> Hosts | None:
 
 
 def both(one: Hosts, other: Hosts) -> Hosts:
-    """The hosts of two options of one kind together."""
+    """The hosts of two options of the same kind, combined."""
     slots = dict(one.slots)
     for name, count in other.slots.items():
         slots[name] = slots.get(name, 0) + count

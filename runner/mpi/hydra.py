@@ -1,8 +1,8 @@
 """What MPICH and its derivatives have in common: Hydra's launcher, the ABI, and the read-back.
 
 The libraries share the ABI of MPICH (``libmpi.so.12``) and MPI_T. Values are read back by a library
-that is preloaded into the ranks (:mod:`runner.mpi.control_variables`). Without a C compiler there
-is none; then each value is ``not observable``.
+that is preloaded into the ranks (:mod:`runner.mpi.control_variables`). Without a C compiler each
+value is ``not observable``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 ABI_NAME = "libmpi.so.12"
-"""The library that programs built for the ABI of MPICH ask for; mpi4py's wheel is one."""
+"""The library file that programs built for the ABI of MPICH need; mpi4py's wheel is one."""
 _OTHER_NAMES = {
     ABI_NAME: "libmpich.so.12",
     "libmpifort.so.12": "libmpichfort.so.12",
@@ -54,7 +54,7 @@ _HOST_FILES = ("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE")
 
 
 def shared_library(library: Library) -> Path | None:
-    """The ``libmpi`` that belongs to the launcher; None if it is not in the usual place."""
+    """The launcher's ``libmpi``; None if it is not in the usual place."""
     paths = (folder / name for folder in library.folders for name in NAMES)
     return next((path for path in paths if is_file(path)), None)
 
@@ -63,8 +63,8 @@ def python_variables(library: Library, environment: Mapping[str, str]) -> dict[s
     """Variables that make mpi4py load the library of this launcher and no other.
 
     The wheel of mpi4py asks for :data:`ABI_NAME`. Distributions that keep MPICH beside Open MPI
-    have the library under another name only (``libmpich.so.12``). Then a folder of the cache holds
-    a link with the name :data:`ABI_NAME`, and the loader looks into this folder last.
+    have the library only under another name (``libmpich.so.12``). Then a cache folder, which the
+    loader searches last, holds a link named :data:`ABI_NAME`.
     """
     own = shared_library(library)
     if own is None:
@@ -77,10 +77,10 @@ def python_variables(library: Library, environment: Mapping[str, str]) -> dict[s
 
 
 def _folder_with_link(own: Path) -> Path | None:
-    """The folder with the links; None if the cache cannot be written, or if others control it.
+    """The folder with the links; None if the cache is not writable, or others control it.
 
-    It has the libraries beside ``own`` under the names of either kind of distribution. Folders
-    beside them are there too if the library looks for others relative to its own place.
+    It links the libraries beside ``own`` under the names of both kinds of distribution. It links
+    folders, too, if the library searches for others relative to its own path.
     """
     folder = files.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
     try:
@@ -101,7 +101,7 @@ def _links(own: Path) -> dict[str, Path]:
         file = next((p for n in (one, other) if is_file(p := own.parent / n)), None)
         if file is not None:
             links |= {one: file, other: file}
-    # The loader takes the folder of the link, not that of the file, for $ORIGIN.
+    # For $ORIGIN the loader takes the folder of the link, not that of the file.
     if _has_relative_search(own):
         links |= {place.name: place for place in entries(own.parent) if is_folder(place)}
     return links
@@ -109,13 +109,13 @@ def _links(own: Path) -> dict[str, Path]:
 
 @lru_cache(maxsize=8)
 def _has_relative_search(path: Path) -> bool:
-    """Whether a library looks for others relative to its own place."""
+    """True if a library searches for others relative to its own path."""
     content = path.read_bytes()
     return b"$ORIGIN" in content or b"${ORIGIN}" in content
 
 
 class Hydra(Adapter):
-    """Starts programs by Hydra and reads back what their ranks report."""
+    """Starts programs by Hydra and reads back the values that their ranks report."""
 
     abi = MPICH_ABI
     placement_names = frozenset(PLACEMENT)
@@ -126,13 +126,13 @@ class Hydra(Adapter):
     )
     refusals = ("unrecognized argument", "unable to find", "execvp error", "no executable provided")
     prefixes: ClassVar[tuple[str, ...]]
-    """Beginnings of the names of the library's own variables."""
+    """Prefixes of the names of the library's own variables."""
     own_words: ClassVar[re.Pattern[str]]
-    """Finds the version, as group 1, in what the library says of itself."""
+    """Finds the version, as group 1, in the library's version text."""
     launcher_words: ClassVar[re.Pattern[str]]
-    """Finds the version, as group 1, in what the launcher says of itself."""
+    """Finds the version, as group 1, in the launcher's version text."""
     algorithm_names: ClassVar[re.Pattern[str]]
-    """Matches the names of parameters about the algorithm of a collective, which is group 1."""
+    """Matches the names of parameters for a collective's algorithm; group 1 is the collective."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
@@ -151,7 +151,7 @@ class Hydra(Adapter):
 
     @cached_property
     def reads_back(self) -> bool:  # type: ignore[override]
-        """Whether the ranks can report; this needs a C compiler once."""
+        """True if the ranks can report; this needs a C compiler once."""
         return reporting_library() is not None
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
@@ -163,13 +163,13 @@ class Hydra(Adapter):
         return [*words, *self.program(spec)]
 
     def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
-        """The variables of the report; other libraries that the launch preloads stay."""
+        """The variables of the report; other libraries that the launch preloads are kept."""
         looked_at = self.ready_file(spec, scratch) is not None
         preload = preload_among(words, spec.env)
         return report_variables(scratch, self._watch_list(spec), preload, looked_at)
 
     def _watch_list(self, spec: LaunchSpec) -> set[str]:
-        """Names of environment variables whose use by a library is reported."""
+        """Names of the environment variables whose reading by a library is reported."""
         below = {n for n in spec.variables | spec.expected_variables if belongs_below(n)}
         inherited_names = set() if spec.clean_env else {*self.inherited_settings(dict(os.environ))}
         options = {n for o, n in itertools.pairwise(spec.launch_options) if o in ("-genv", "-env")}
@@ -184,8 +184,8 @@ class Hydra(Adapter):
             for key, value in base.items()
             if not (spec.clean_env and key.startswith(self.prefixes))
         }
-        # Without these, mpi4py would load the library beside its Python. Under another MPI's
-        # launcher every rank is then a world of its own.
+        # Without these, mpi4py would load the library beside its Python. Each rank would then be a
+        # separate world under another MPI's launcher.
         env.update(self.python_variables(env))
         env.update(spec.env)
         return env
@@ -194,7 +194,7 @@ class Hydra(Adapter):
         report = read_report(scratch)
         requests = spec.of(LIBRARY) | spec.expected
         if not report.is_initialised:
-            # A program that was started, but never had the report's library, can hide MPI_Init.
+            # A program that started without loading the report's library can hide MPI_Init.
             states = {name: ReadBack("not observable", value) for name, value in requests.items()}
             return Probe(is_initialised=False if report.is_loaded else None, read_back=states)
         below = spec.variables | spec.expected_variables
@@ -208,7 +208,7 @@ class Hydra(Adapter):
         )
 
     def _inherited_values(self, report: RankReport, requests: Mapping[str, str]) -> dict[str, str]:
-        """Variables of the library in force that nobody asked for, with who read them."""
+        """Library variables in force that nobody requested, each with the library that read it."""
         return {
             name: f"{value} (read by {by})"
             for name, (value, by) in report.reads.items()
@@ -216,7 +216,7 @@ class Hydra(Adapter):
         }
 
     def _mismatch(self, report: RankReport) -> str | None:
-        """How the ranks' library differs from the launcher's; None if it does not."""
+        """How the ranks' library differs from the launcher's; None if they are the same."""
         match = self.own_words.search(report.version)
         if match is None:
             return f"it is {report.version or report.path}"

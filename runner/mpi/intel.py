@@ -2,8 +2,7 @@
 
 The launcher is a Hydra, but ``-bind-to`` and ``-map-by`` have no effect in it: it pins by variables
 (I_MPI_PIN_DOMAIN), and pins by default. The library aborts on a number that it cannot read. Where
-it uses another value than the one given, it says so while it starts
-(:mod:`runner.mpi.intel_startup`).
+it replaces a given value, it says so while it starts (:mod:`runner.mpi.intel_startup`).
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ _ALGORITHM = re.compile(
     r"|REDUCE_SCATTER_BLOCK|REDUCE_SCATTER|REDUCE|SCAN|SCATTERV?))(?:_[A-Z0-9_]+)?"
 )
 _INSTALLATION = frozenset({ROOT, "I_MPI_ONEAPI_ROOT", "I_MPI_MPIRUN", "I_MPI_LIBRARY_KIND"})
-"""Variables that say where the library is; they are no setting."""
+"""Variables that say where the library is; they are not settings."""
 _STARTING = re.compile(r"I_MPI_(HYDRA_\w+|PORT_RANGE|TMPDIR|PMI_LIBRARY|OFI_LIBRARY_INTERNAL|YARN)")
-"""Variables without which a site's launcher may not reach its nodes; they stay in every launch."""
+"""Variables that a site's launcher may need to reach its nodes; they stay in every launch."""
 
 
 class IntelMpi(Hydra):
@@ -69,10 +68,10 @@ class IntelMpi(Hydra):
     parameter_names = "variables (I_MPI_...)"
     placement_names = frozenset({"bind_to"})
     transport_parameter = FABRICS
-    # With an options file of comments only the launcher crashes, even before it says its version.
+    # With an options file of only comments, the launcher crashes before it prints its version.
     identify_environment: ClassVar[Mapping[str, str]] = {"HOME": "/nonexistent"}
     version_marker = "Intel(R) MPI Library for Linux* OS, Version "
-    # Its processes are called like MPICH's; both names would make neither known.
+    # Its processes have the same names as MPICH's; listing both would make neither known.
     launchers: ClassVar[Mapping[str, str]] = {}
     prefixes = ("I_MPI_", "MPIR_CVAR_")
     launcher_words = _VERSION
@@ -110,9 +109,9 @@ class IntelMpi(Hydra):
         )
 
     def program(self, spec: LaunchSpec) -> tuple[str, ...]:
-        """The program's words; its file is the one that the caller's PATH names.
+        """The program's argument list; its file is found on the caller's PATH.
 
-        The launch may have another PATH (:meth:`environment`), with other programs.
+        The PATH of the launch (:meth:`environment`) may lead to other programs.
         """
         first, *others = spec.program
         path = shutil.which(first) if os.sep not in first else None
@@ -134,12 +133,12 @@ class IntelMpi(Hydra):
         return env | {"PATH": self._path(env)} | spec.env
 
     def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
-        """The launcher stays within the affinity that it inherits, unless it is told not to."""
+        """The launcher stays within its inherited affinity unless an option says otherwise."""
         words = self.rank_environment({RESPECT: "1"}) if RESPECT in os.environ else []
         return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
-        # Ranks that spin while they wait for a rank without a core lose whole time slices.
+        # Ranks that spin while waiting for a rank without a core lose whole time slices.
         waiting = {WAIT_MODE: "1"} if oversubscribe else {}
         return self.rank_environment(waiting | _pinning(placement))
 
@@ -162,7 +161,7 @@ class IntelMpi(Hydra):
         base = super().probe(spec, scratch)
         startup = read_startup(scratch)
         if base.is_initialised is None and self.on_this_machine(spec):
-            # The launcher's own message is lost now and then: it ends by SIGPIPE.
+            # The launcher's own message is sometimes lost: it ends by SIGPIPE.
             first = spec.program[0]
             why = "" if shutil.which(first) else f"there is no program {first}"
             return dataclasses.replace(base, start_problem=why)
@@ -191,7 +190,7 @@ class IntelMpi(Hydra):
         return settings
 
     def c_compiler(self) -> tuple[str, ...]:
-        """The C compiler with the places of the library: its ``mpicc`` needs other variables."""
+        """The C compiler with the library's paths: its ``mpicc`` needs other variables."""
         own, compiler = shared_library(self.library), shutil.which("cc")
         prefix = real_path(self.library.bin).parent
         if own is None or compiler is None or not is_file(prefix / "include" / "mpi.h"):
@@ -219,14 +218,14 @@ def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
 
 
 def _binding_of(variables: Mapping[str, object]) -> str | None:
-    """The ``bind_to`` whose variables are among these; None if there is none."""
+    """The ``bind_to`` that these variables set; None if they set none."""
     texts = {name: str(value) for name, value in variables.items()}
     words = ("none", *BINDINGS)
     return next((w for w in words if _pinning({"bind_to": w}).items() <= texts.items()), None)
 
 
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
-    """``environment`` with the places of ``library``: its root, and its libraries first."""
+    """``environment`` with the paths of ``library``: its root, and its libraries first."""
     env = dict(environment)
     env[ROOT] = str(real_path(library.bin).parent)
     own = shared_library(library)

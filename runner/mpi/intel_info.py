@@ -1,8 +1,7 @@
 """The variables of Intel MPI, as its command ``impi_info`` lists and describes them.
 
-MPI_T cannot be asked outside of a launcher in this library, and ``impi_info`` knows more: the range
-of a choice and the words that a variable takes. What it describes is data: a line that is not
-understood is left out.
+This library's MPI_T does not work outside of a launcher, and ``impi_info`` knows more: the range of
+a choice and the words that a variable takes. Its output is data: malformed lines are left out.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _ITEM = re.compile(r">|<|-{5}|Arguments|Syntax|I_MPI_\w+=|range:")
 _WORD = re.compile(r"^> ([a-z0-9_| ]+?) -(?: |$)", re.MULTILINE)
 _TYPES = {"MPI_INT": "int", "MPI_UNSIGNED": "int", "MPI_LONG_LONG": "int", "MPI_DOUBLE": "double"}
 _USUAL, _EXPERT = 4, 9
-"""Levels of the variables that are listed always, and with ``-e`` only."""
+"""Levels of the variables that are always listed, and of those listed only with ``-e``."""
 
 
 def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, ParamInfo]:
-    """The variables by name; {} if the command is not there or says nothing.
+    """The variables by name; {} if the command is missing or prints nothing.
 
     The list is stored in the cache until the command changes.
     """
@@ -54,7 +53,8 @@ def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, 
 
 
 def parse(text: str, usual: set[str] | None = None) -> dict[str, ParamInfo]:
-    """The variables in the output of ``impi_info -a``; ``usual`` are those that are not special."""
+    """The variables in the output of ``impi_info -a``; ``usual`` are the names of the ordinary
+    ones."""
     params: dict[str, ParamInfo] = {}
     blocks: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
@@ -97,7 +97,7 @@ def _parameter(name: str, lines: list[str], level: int) -> ParamInfo:
 def _join_lines(lines: list[str]) -> str:
     """The description with each sentence and each item of a list on one line.
 
-    ``impi_info`` cuts long lines, some of them within a word; these go on one column further left.
+    ``impi_info`` breaks long lines; after a break within a word the text starts a column earlier.
     """
     text = ""
     for line in lines:
@@ -115,7 +115,7 @@ def _join_lines(lines: list[str]) -> str:
 def words_of(info: ParamInfo) -> frozenset[str]:
     """The words that a variable takes, if its description lists them as ``> word | other - ...``.
 
-    Empty for a variable of another kind, also where a word has parts (``cache1/2/3``).
+    Empty for other variables, also if a word has parts (``cache1/2/3``).
     """
     words = (word.strip() for group in _WORD.findall(info.help) for word in group.split("|"))
     return frozenset(words) if info.type == "string" else frozenset()

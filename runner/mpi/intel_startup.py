@@ -1,8 +1,8 @@
-"""What Intel MPI says while it starts (``I_MPI_DEBUG``): fabric, provider, and refused values.
+"""Intel MPI's startup messages (``I_MPI_DEBUG``): fabric, provider, and refused values.
 
-Intel MPI aborts on a number that it cannot read. An algorithm, transport, fabric or tuning file
-that it cannot use is replaced by another one, and only these lines say so. The library preloaded
-into the ranks (:mod:`runner.mpi.control_variables`) writes them to a file.
+Intel MPI aborts on a number that it cannot read. It replaces an unusable algorithm, transport,
+fabric or tuning file, and only these lines say so. The library preloaded into the ranks
+(:mod:`runner.mpi.control_variables`) writes them to a file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FILE = "startup.txt"
 """The file's name in the folder of the read-back files."""
 FILE_VARIABLE = "AUTOTUNE_STARTUP_OUTPUT"
 DEBUG, LEVEL = "I_MPI_DEBUG", 5
-"""The variable, and the level from which on the values in force are shown, but not libfabric's."""
+"""The variable, and the lowest level that shows the values in force except libfabric's."""
 SOURCE = "I_MPI_DEBUG"
 FABRICS, PROVIDER, SHM = "I_MPI_FABRICS", "I_MPI_OFI_PROVIDER", "I_MPI_SHM"
 TUNING_FILE = "I_MPI_TUNING_BIN"
@@ -45,17 +45,18 @@ _WORDS = {
     "I_MPI_PIN_DOMAIN": frozenset({"omp", "auto"}),
     "I_MPI_COLL_INTRANODE": frozenset({"pt2pt", "shm"}),
 }
-"""Words that a variable takes besides those that ``impi_info`` lists."""
+"""Words that a variable accepts besides those that ``impi_info`` lists."""
 _INT = 1 << 31
 
 
 @dataclass(frozen=True)
 class IntelStartup:
-    """What the library said.
+    """The library's startup messages.
 
-    ``fabric``: ``shm``, ``shm:ofi`` or ``ofi``; "" if it said nothing. ``provider``: libfabric's,
-    "" if libfabric has no part. ``ignored_names`` are names of algorithm choices, ``unknown`` names
-    of variables that the library does not have, ``effective`` what it used in place of a value.
+    ``fabric``: ``shm``, ``shm:ofi`` or ``ofi``; "" if it was not reported. ``provider``:
+    libfabric's, "" if libfabric is not used. ``ignored_names`` are names of algorithm choices,
+    ``unknown`` names of variables that the library does not have, ``effective`` the values used
+    instead of the requested ones.
     """
 
     fabric: str = ""
@@ -70,7 +71,7 @@ class IntelStartup:
         return f"{self.fabric}: {self.provider}" if self.provider else self.fabric
 
     def judge(self, name: str, back: ReadBack, info: ParamInfo | None) -> ReadBack:
-        """The state of a value of which it was read that the library asked for it."""
+        """The state of a requested value, given a read-back which says that the library read it."""
         if name in self.unknown:
             return ReadBack("unknown", back.requested, source=SOURCE)
         if back.state != "in force":
@@ -82,7 +83,7 @@ class IntelStartup:
         return back if why is None else ReadBack("inactive", back.requested, back.effective, why)
 
     def _other(self, name: str, value: str, info: ParamInfo | None) -> str | None:
-        """What is in force in place of ``value``; None if nothing is known to be."""
+        """The value in force instead of ``value``; None if no other one is known to be."""
         if name in self.ignored_names:
             return "(ignored)"
         if name in self.effective and self.effective[name] != value:
@@ -103,7 +104,7 @@ class IntelStartup:
 
 
 def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
-    """Those of ``names`` that do nothing under a transport, each with the reason.
+    """The variables in ``names`` that have no effect under a transport, each with the reason.
 
     ``transport`` is a text of :attr:`IntelStartup.transport`.
     """
@@ -116,7 +117,7 @@ def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
 
 
 def read_startup(scratch: Path) -> IntelStartup:
-    """What was said in a run; an empty answer if there is no file."""
+    """The startup messages of a run; an empty result if there is no file."""
     try:
         return parse_startup(files.read_text(scratch / FILE, _MOST_BYTES))
     except OSError:
@@ -124,7 +125,7 @@ def read_startup(scratch: Path) -> IntelStartup:
 
 
 def parse_startup(text: str) -> IntelStartup:
-    """What the lines of ``I_MPI_DEBUG`` say; other lines are left out."""
+    """The content of the lines of ``I_MPI_DEBUG``; other lines are left out."""
     lines = _STARTUP_LINE.findall(text)
     if not lines:
         return IntelStartup()
@@ -156,7 +157,7 @@ def parse_startup(text: str) -> IntelStartup:
 
 
 def _fabric_of(tuning: str, provider: str) -> str:
-    """The fabric that the library chose by itself; the name of its tuning file has it."""
+    """The fabric that the library chose by itself, taken from the name of its tuning file."""
     if not provider:
         return "shm"
     return "ofi" if re.match(r"tuning_[\w-]+_ofi\b", Path(tuning).name) else "shm:ofi"

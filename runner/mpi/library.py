@@ -1,8 +1,7 @@
 """An MPI library and its parameters, as discovery describes them.
 
-The first part holds the descriptions. The second tells when two texts mean one value of an MCA
-parameter: 64k = 65536, true = 1, enum name = number. The third names mapping, binding and ranking,
-whose policies have other names in each generation of Open MPI.
+Also compares two texts of an MCA parameter's value (64k = 65536, true = 1, enum name = number), and
+maps each Open MPI generation's names for the mapping, binding and ranking policies.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class ParamInfo:
 
     @property
     def number_names(self) -> dict[int, str]:
-        """The enumerated values that a setting gives as numbers."""
+        """The enumerated values that a setting gives as numbers, with their names."""
         return {} if self.by_name else self.enum
 
     @property
     def only_words(self) -> tuple[str, ...]:
-        """The only words that the library takes; empty if it takes others or numbers."""
+        """The only words that the library accepts; empty if it accepts others or numbers."""
         return tuple(self.enum.values()) if self.by_name else ()
 
 
@@ -72,7 +71,7 @@ class Library:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders in which the installation may have its shared libraries."""
+        """The folders that may hold the installation's shared libraries."""
         prefix = real_path(self.bin).parent
         return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
 
@@ -123,7 +122,7 @@ def normalise(text: str, info: ParamInfo | None) -> str:
 
 
 def same_value(first: str, second: str, info: ParamInfo | None) -> bool:
-    """Whether both texts mean one value of the parameter that ``info`` describes."""
+    """True if both texts mean the same value of the parameter that ``info`` describes."""
     a, b = normalise(first, info), normalise(second, info)
     if a == b:
         return True

@@ -1,9 +1,9 @@
 """The control variables of an MPI library, as MPI_T lists them in a process without a launcher.
 
 MPICH and its derivatives allow MPI_T before MPI_Init, and read their environment at that moment. A
-child process loads the library and lists the variables; another one lists them with other values.
-Names of choices are in the descriptions only, and their numbers nowhere. So the child sets one
-choice after the other and reads the number.
+child process loads the library and lists the variables; another child lists them with other values.
+Choices are named only in the descriptions, without their numbers. So the child sets each choice in
+turn and reads its number.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def list_variables(
 ) -> list[dict[str, _Variable] | None]:
     """The variables of the library at ``path``, once for each of ``tries``: values to set.
 
-    Without values all variables are listed (None if MPI_T does not begin), with values only those
-    that accept theirs. The list is empty if the library cannot be loaded or is silent.
+    Without values all variables are listed (None if MPI_T does not start), with values only the
+    variables that accept theirs. The list is empty if the library cannot be loaded or prints
+    nothing.
     """
     try:
         process = subprocess.run(
@@ -156,8 +157,7 @@ def list_variables(
 def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, ParamInfo]:
     """The parameters of the library at ``path`` with their own defaults; {} if it lists none.
 
-    ``environment`` has no settings of the library. The list is stored in the cache: it takes a
-    fifth of a second to make.
+    ``environment`` has no settings of the library. The list is cached: making it takes 0.2 s.
     """
     place = files.cache_about(path, "mpi-t", _FORMAT)
     if place is None:
@@ -174,7 +174,7 @@ def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, Par
 def _info(
     name: str, kind: str, value: str, level: int, text: str, enum: Mapping[str, str]
 ) -> ParamInfo:
-    # A choice takes names only; a number stops the job.
+    # A choice accepts only names; a number stops the job.
     words = kind == "MPI_CHAR" or bool(enum)
     return ParamInfo(
         name=name,
@@ -223,11 +223,11 @@ def _rows(path: Path, environment: Mapping[str, str]) -> list[Any]:
 def _choices(
     path: Path, variables: Mapping[str, _Variable], environment: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """For each variable that is a choice: number -> name.
+    """The names of each choice variable by number.
 
-    All variables get their first name at once, then their second, and so on.
+    Each step sets all variables at once: to their first name, then to their second, and so on.
     """
-    # A linker keeps a text that is the end of another one only there.
+    # Linkers store a text that is the end of another text only as part of it.
     whole = {word.decode() for word in _TEXT.findall(path.read_bytes())}
     texts = frozenset(word[k:] for word in whole for k in range(len(word)))
     vocabulary = frozenset(word for v in variables.values() for word in _WORD.findall(v.text))
@@ -257,9 +257,9 @@ def _choices(
 def _words(text: str, texts: frozenset[str], vocabulary: frozenset[str]) -> list[str]:
     """The names of choices in a description: ``NAME - what it means``, one a line.
 
-    MPICH 4.0 lost the line ends, so that a name may follow the word before it directly. Then each
-    end of that word that is among the library's ``texts``, after a word of the descriptions
-    (``vocabulary``), may be the name; the library refuses the others.
+    MPICH 4.0 dropped the line ends, so a name may be joined to the previous word. Then any suffix
+    that is in the library's ``texts`` and follows a word of the descriptions (``vocabulary``) is a
+    candidate; the library refuses the wrong ones.
     """
     names = []
     for word in _CHOICE_NAME.findall(text):
@@ -273,5 +273,5 @@ def _words(text: str, texts: frozenset[str], vocabulary: frozenset[str]) -> list
 
 
 def environment_without(prefixes: tuple[str, ...]) -> dict[str, str]:
-    """This process's environment without the variables that begin with one of ``prefixes``."""
+    """This process's environment without the variables that start with one of ``prefixes``."""
     return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}

@@ -50,9 +50,8 @@ class Mpich(Hydra):
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
         """Values that MPI_T shows in a process with ``environment``.
 
-        Choices appear as their numbers. For a variable that holds text the answer is "", because
-        MPI_T shows its default whatever the environment says. The answer is empty if MPI_T does not
-        begin: MPICH refuses a value that it does not understand.
+        Choices appear as their numbers. A text variable's value is "", because MPI_T always shows
+        its default. The result is empty if MPI_T does not start: MPICH refuses invalid values.
         """
         own = shared_library(self.library)
         lists = list_variables(own, [{}], environment) if own is not None else []

@@ -29,7 +29,7 @@ _NAME = re.compile(rb"\0algorithm=(MPIR_[A-Za-z0-9_]{1,100})(?=\0)")
 
 @dataclass(frozen=True)
 class _Selection:
-    """What the shared library holds: both trees, and the algorithms that a file may name."""
+    """The content of the shared library: both trees, and the algorithms that a file may name."""
 
     algorithms: Tree | None = None
     layers: Tree | None = None
@@ -37,17 +37,17 @@ class _Selection:
 
 
 def builtin_tree(library: Library) -> Tree | None:
-    """The tree by which this MPICH selects algorithms by default; None if it is not found."""
+    """The tree by which this MPICH selects algorithms by default; None if there is none."""
     return _selection(library).algorithms
 
 
 def builtin_layers(library: Library) -> Tree | None:
-    """The tree by which this MPICH selects layers by default; None if it is not found."""
+    """The tree by which this MPICH selects layers by default; None if there is none."""
     return _selection(library).layers
 
 
 def algorithm_names(library: Library) -> frozenset[str]:
-    """The algorithms of the general layer that this MPICH reads in a file."""
+    """The algorithms of the general layer that this MPICH accepts in a file."""
     return _selection(library).names
 
 
@@ -58,7 +58,7 @@ def _selection(library: Library) -> _Selection:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, mtime_ns: int) -> _Selection:
-    """The trees of the library; that for shared memory (MPIDI_POSIX) is neither of them."""
+    """The two trees of the library; the tree for shared memory (MPIDI_POSIX) is left out."""
     content = path.read_bytes()
     algorithms, layers = None, None
     for match in _TREE.finditer(content):

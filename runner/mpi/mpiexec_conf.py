@@ -1,9 +1,8 @@
 """Options files of Intel MPI's launcher: ``mpiexec.conf``.
 
-``mpiexec.hydra`` reads three of them, each with precedence over the one before: that of the
-installation, that of the user (``~/.mpiexec.conf``), and that of the folder in which a job is
-started. They hold options of the command line, which has precedence over them. They have precedence
-over the environment. ``-noconf`` on the command line leaves them out.
+``mpiexec.hydra`` reads three of them, later ones with precedence: the installation's, the user's
+(``~/.mpiexec.conf``), and that of the folder in which a job starts. They hold command-line options.
+The command line overrides them, and they override the environment. ``-noconf`` disables them.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from runner.files.paths import is_file
 USER, WORKING_FOLDER, SYSTEM = ".mpiexec.conf", "mpiexec.conf", "intel64/etc/mpiexec.conf"
 """Names below HOME, below the working directory, and below the installation (``I_MPI_ROOT``)."""
 NONE = "-noconf"
-"""The option that leaves the files out."""
+"""The option that disables the files."""
 _MOST_BYTES = 1 << 20
 
 
 def conf_files(environment: Mapping[str, str], folder: Path) -> list[Path]:
-    """The files that a launch from ``folder`` reads, the one with the lowest precedence first."""
+    """The files that a launch from ``folder`` reads, in ascending order of precedence."""
     places = [Path(environment[v]) / n for v, n in (("I_MPI_ROOT", SYSTEM), ("HOME", USER))
               if environment.get(v)]  # fmt: skip
     return [path for path in (*places, folder / WORKING_FOLDER) if is_file(path)]

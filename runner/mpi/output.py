@@ -1,4 +1,4 @@
-"""The output of a command that is asked about an installation, where silence is an answer too."""
+"""The output of a command that queries an installation; no output is an answer, too."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def output_of(
     timeout_s: float = PATIENCE_S,
     whatever_code: bool = False,
 ) -> str:
-    """What a command prints; "" if it cannot be started, hangs, or ends with another code than 0.
+    """What a command prints; "" if it cannot be started, hangs, or exits with a nonzero code.
 
-    ``whatever_code``: the code does not matter. ``environment`` None: that of this process.
+    ``whatever_code``: any exit code is accepted. ``environment`` None: that of this process.
     """
     try:
         process = subprocess.run(

@@ -1,4 +1,4 @@
-"""The state of a finished execution, by a fixed order in which one reason outranks another."""
+"""The state of a finished execution; if several reasons apply, their fixed order decides."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def classify(
     refusals: tuple[str, ...],
     guard: bool,
 ) -> Outcome:
-    """State, reason in words, and whether the result verified (None: not asked or not reached).
+    """State, reason, and True if the result is verified (None: not requested or not reached).
 
     Certain facts about the program (it failed, timed out, did not start MPI) come first. Foreign
-    load comes next, before judgements that the load could have caused. Sets ``record.code``,
-    and removes a metric that cannot be used.
+    load comes next, before judgements that it could have caused. Sets ``record.code``, and removes
+    an unusable metric.
     """
     has_foreign_load = guard and result.foreign.exceeded
     if result.interrupted:
@@ -108,20 +108,20 @@ def classify(
     fault = metric_fault(spec, result)
     if fault is not None:
         record.code = fault.code
-        record.metric_s = None  # It is no figure that counts.
+        record.metric_s = None  # It does not count as a figure.
         return "no_metric", fault.words, verdict
     return "ok", "", verdict
 
 
 def _start_words(result: ExecResult, probe: Probe) -> str:
-    """Why the library did not start, if the launcher then went on for ever; else ""."""
+    """Why the library did not start, if the launcher then never ended; else ""."""
     if probe.is_initialised or not reports_start_failure(result.stderr):
         return ""
     return f"before: {failure_message(result.stderr).words}"
 
 
 def inside_words(spec: LaunchSpec, line: Sequence[str]) -> str:
-    """Why a run with a launcher below a rank does not count, and what to type.
+    """Why a run with a launcher below a rank does not count, and what to type instead.
 
     ``line`` is the command line of that launcher.
     """
@@ -138,7 +138,7 @@ def _verdict(spec: LaunchSpec, result: ExecResult) -> bool | None:
     if ABSENT in result.matches:
         return False
     if spec.verify is None:
-        return None  # Words that are absent do not show that the result is right.
+        return None  # Missing words do not show that the result is right.
     if spec.verify.startswith("json:"):
         return says_yes((result.json_line or {}).get(spec.verify[5:]))
     return VERIFY in result.matches
@@ -160,12 +160,12 @@ def _unverified_words(spec: LaunchSpec, result: ExecResult) -> str:
 YES = frozenset(
     {"true", "yes", "y", "ok", "pass", "passed", "success", "successful", "verified", "1"}
 )
-"""Texts by which a program says that its result is right, in any case."""
+"""Texts by which a program confirms its result, in upper or lower case."""
 
 
 def says_yes(value: object) -> bool:
-    """Whether a JSON value says that a result is right: true, a finite number other than 0, or a
-    text of :data:`YES`. A missing value says no."""
+    """True if a JSON value confirms a result: true, a finite number other than 0, or a text of
+    :data:`YES`. A missing value does not."""
     if isinstance(value, str):
         return value.strip().casefold() in YES
     if isinstance(value, float):
@@ -204,14 +204,14 @@ def _failure(
 
 
 def _input_words(spec: LaunchSpec, message: FailureMessage) -> str:
-    """What to do about standard input, if the program complains of it."""
+    """What to do about standard input if the program complains about it."""
     if not message.about_input:
         return ""
     return READS_INPUT if spec.stdin is None else f" (its standard input is {spec.stdin})"
 
 
 def _network_words(text: str) -> str:
-    """What to do where no network interface is up, as in an empty network namespace."""
+    """What to do if no network interface is up, as in an empty network namespace."""
     if "unable to find network interfaces" not in text:
         return ""
     return "; the launcher needs one that is up, and lo suffices: ip link set lo up"
@@ -239,16 +239,14 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
 
 
 NAMELESS = 0.1
-"""If more than this share of the foreign load cannot be attributed to a process, the reason says
-so.
-"""
+"""The reason mentions the foreign load without a process if its share is larger than this."""
 
 
 def load_words(result: ExecResult) -> str:
-    """Why a run was rejected: which processes used the machine, and how much."""
+    """Why a run was rejected: the processes that used the machine, and how much."""
     foreign = result.foreign
     if 2 * foreign.steal_s > foreign.cpu_s:
-        # No process of this machine did it, so naming processes would mislead the reader.
+        # No process of this machine caused it, so naming processes would mislead the reader.
         return (
             f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time "
             f"during the run (steal); the limit is {foreign.limit_s:.2f} s"

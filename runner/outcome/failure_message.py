@@ -1,8 +1,8 @@
-"""Finds the first message about the reason of a failure in the output of a failed program.
+"""Finds the first message about the cause of a failure in the output of a failed program.
 
-The message may come from the program, its MPI library or its launcher. The last line of the output
-is seldom the reason: launchers print their conclusion after the program's messages, often in a
-frame of dashes, and stack traces and clean-up messages follow.
+The message may come from the program, its MPI library or its launcher. The last line is seldom the
+cause: launchers print their conclusion after the program's messages, often in a frame of dashes,
+and stack traces and clean-up messages follow.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CONCLUSION = re.compile(
 _INIT_FAILURE = re.compile(
     r"It looks like (MPI_INIT|(opal|orte|prte|pmix)_init)|An error occurred in MPI_Init"
 )
-"""The library did not start: what it warned of before is the reason."""
+"""The library did not start: its earlier warning is the reason."""
 _MPI_CALL = re.compile(r"An error occurred in (\w+)")
 _SIGNALS = (
     re.compile(r"Signal: (?P<name>[^()]+) \((?P<number>\d+)\)"),
@@ -54,16 +54,16 @@ _SIGNALS = (
 _JOINT_STATES = re.compile(
     r"EXIT CODE: (?P<first>\d+)\b.{0,500}?EXIT STRING: [^()]+ \(signal (?P<joined>\d+)\)", re.DOTALL
 )
-"""MPICH's launcher joins the states of all processes with "or", and says that of the first one."""
+"""MPICH's launcher joins the states of all processes with "or", and reports the first one's."""
 _WITH_KILL = (signals.SIGABRT, signals.SIGILL, signals.SIGBUS)
-"""Joined with SIGKILL, by which it ends the others, these are no signal that ends a program."""
+"""Joined with SIGKILL, by which the launcher ends the others, these are not a program's signal."""
 _MPICH = re.compile(r"^Abort\(-?\d+\)[^:]*: (?P<what>.*)$")
 _EXCEPTION_LINE = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
 _ABORT_CALL = re.compile(
     r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .{0,200}application called MPI_Abort"
 )
 _CONTINUATION = re.compile(r"^(Abort\(|Signal:|At line|\s+File \")")
-"""Lines that have the words of an error, and belong to a sentence before or after them."""
+"""Lines with the words of an error that belong to a sentence before or after them."""
 _HEADING = 3
 """Largest number of words of a heading such as "Fatal error:"."""
 _DETAIL = re.compile(
@@ -89,9 +89,8 @@ class FailureMessage:
 def failure_message(stderr: str, stdout: str = "") -> FailureMessage:
     """The first message about the failure.
 
-    A message about an error ranks before one that is not, and one that is not before a warning; of
-    equal ones the program's or the library's before the launcher's conclusion, and standard error
-    before standard output.
+    Errors rank before other messages, and these before warnings. Of equal ones, the program's or
+    the library's rank before the launcher's conclusion, and standard error before standard output.
     """
     error_output, standard_output = _Output.of(stderr), _Output.of(stdout, with_frames=False)
     error = error_output.error or standard_output.error
@@ -110,12 +109,12 @@ def failure_message(stderr: str, stdout: str = "") -> FailureMessage:
 
 
 def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
-    """The program's last lines, for people: without warnings, stack traces, frames and the
+    """The program's last lines for readers: without warnings, stack traces, frames and the
     launcher's conclusion.
 
-    They come from standard error if the message about the failure is there, or else if it has such
-    lines at all; otherwise from standard output. If neither has any, they are the warnings, and
-    without those the last lines as they are.
+    They come from standard error if it has the message about the failure or, failing that, any such
+    lines; otherwise from standard output. If neither has any, they are the warnings, or else the
+    last lines unchanged.
     """
     error_output, standard_output = _Output.of(stderr), _Output.of(stdout, with_frames=False)
     texts = (
@@ -147,7 +146,7 @@ class _Box:
         return " ".join(" ".join(line.lstrip("* ") for line in self.lines).split())
 
     def excerpt(self, most: int) -> list[str]:
-        """At most so many of its lines: details rather than prose, which names nothing."""
+        """At most ``most`` of its lines: details rather than prose, which names nothing."""
         lines = [line for line in self.lines if line.strip()]
         details = [at for at, line in enumerate(lines) if _DETAIL.match(line)]
         prose = [at for at in range(len(lines)) if at not in details]
@@ -156,7 +155,7 @@ class _Box:
 
     @property
     def words(self) -> str:
-        """The first sentence of the message, followed by the names that it gives."""
+        """The first sentence of the message, followed by the names that it mentions."""
         first: list[str] = []
         for line in self.lines:
             if not line.strip() and first:
@@ -179,10 +178,10 @@ def _clean(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Output:
-    """What one stream says, without noise.
+    """The messages of one stream, without noise.
 
     ``loose``: lines with their numbers, without warnings and the sender's name. ``boxes``: framed
-    messages that are no warnings and no conclusion. ``warnings``: lines of warnings.
+    messages other than warnings and conclusions. ``warnings``: lines of warnings.
     ``is_start_failure``: the library did not start, and a framed message says why.
     """
 
@@ -193,8 +192,8 @@ class _Output:
 
     @classmethod
     def of(cls, text: str, with_frames: bool = True) -> _Output:
-        """Read a stream. Without ``with_frames`` its frames are the program's own, so that only
-        their lines count."""
+        """Read a stream. Without ``with_frames``, frames are the program's own, and only their
+        lines count."""
         loose, boxes = _parts(text)
         boxes = [box for box in boxes if not box.concludes]
         if not with_frames:
@@ -236,9 +235,9 @@ class _Output:
         return self.warnings[-1] if self.warnings else ""
 
     def lines(self, most: int) -> list[str]:
-        """The last loose lines, then those of framed messages, of which the details stay."""
+        """The last loose lines, then those of framed messages with their details."""
         texts = [line for _, line in self.loose]
-        if self.boxes:  # They say why.
+        if self.boxes:  # They give the reason.
             texts = [line for line in texts if not _INIT_FAILURE.search(line)]
         loose = texts[-most:]
         room = most - len(loose)
@@ -271,7 +270,7 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
             elif any(word.strip() for word in inside):
                 boxes.append(_Box(began, tuple(inside)))
                 inside, frame = None, _FRAME
-            # Otherwise two frames meet: a message begins although none has ended.
+            # Otherwise two frames meet: a message starts although none has ended.
         elif inside is not None:
             inside.append(line)
         else:
@@ -284,7 +283,7 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
 
 
 def _warning_lines(loose: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The lines of warnings, each with the lines after it that are indented further."""
+    """The lines of warnings, each with the more deeply indented lines after it."""
     warnings: list[tuple[int, str]] = []
     depth: int | None = None
     for at, line in loose:
@@ -299,14 +298,14 @@ def _warning_lines(loose: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def _speaks(line: str) -> bool:
-    """Whether a line is a sentence of the program: no part of a traceback or of MPICH's final
-    frame. Lines of Fortran begin with a blank.
+    """True if a line is a sentence of the program, not part of a traceback or of MPICH's final
+    frame. Lines of Fortran start with a blank.
     """
     return not line.startswith(("  ", "\t", "Traceback", "Abort(", "Signal:", "At line"))
 
 
 def _sentences(loose: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Each sentence about an error, with the number of its line."""
+    """Each sentence about an error, with its line number."""
     lines = [line for _, line in loose]
     traceback_end = -1
     for index, (at, line) in enumerate(loose):
@@ -337,17 +336,17 @@ def _stack(what: str, rest: list[str]) -> str:
 
 
 WITHOUT_MESSAGE = "without a message"
-"""The reason of a run that failed in silence."""
+"""The reason of a run that failed silently."""
 
 
 def reports_start_failure(text: str) -> bool:
-    """Whether the library says that it did not start in a rank."""
+    """True if the library reports that it did not start in a rank."""
     return _INIT_FAILURE.search(text) is not None
 
 
 def joined_exit_code(text: str) -> int | None:
-    """The exit code of the first rank that ended, where MPICH's launcher says that of the others,
-    which it killed; None if it does not."""
+    """The exit code of the first rank that ended, if MPICH's launcher reports that of the other
+    ranks, which it killed; else None."""
     match = _JOINT_STATES.search(text)
     if match is None or int(match["joined"]) != signals.SIGKILL:
         return None
@@ -358,7 +357,7 @@ def joined_exit_code(text: str) -> int | None:
 def _signal(text: str) -> str:
     """The signal that ended a process ("Segmentation fault (signal 11)"); "" if there is none.
 
-    The signal by which the launcher itself ends the other ranks does not count.
+    The signal by which the launcher ends the other ranks does not count.
     """
     if match := _JOINT_STATES.search(text):
         first, joint = int(match["first"]), int(match["joined"])
@@ -378,8 +377,8 @@ def _signal(text: str) -> str:
 def _conclusion(stderr: str, last: str, warning: str) -> str:
     """The launcher's conclusion, for a program that printed no message of its own.
 
-    ``last``: the last line of its standard output. ``warning``: the last warning, the reason if
-    nothing else is there.
+    ``last``: the last line of its standard output. ``warning``: the last warning, used if there is
+    no other reason.
     """
     text = " ".join(stderr.split())
     words = ""

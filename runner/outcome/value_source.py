@@ -1,7 +1,7 @@
-"""Where a value comes from that a library refuses: a parameter file, or a variable.
+"""The source of a value that a library refuses: a parameter file or a variable.
 
-The messages of libraries name the value, and seldom its place. A user who has not typed it does not
-know where to look.
+Libraries' messages name the value, but seldom its source. A user who has not typed it does not know
+where to look.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _MOST = 3
 
 
 def source_words(inherited_values: Mapping[str, str], message: str) -> str:
-    """The inherited settings that a failure's message names, as text to append to a reason.
+    """The inherited settings named in a failure's message, as text to append to a reason.
 
-    ``inherited_values``: values by variable, or by ``FILE:PARAMETER``, as
-    :meth:`runner.mpi.base.Adapter.inherited_settings` gives them. A setting is named if the message
-    has its value, or a part of it, behind a colon at the end of a line or in quotes. "" if none is.
+    ``inherited_values``: values by variable, or by ``FILE:PARAMETER``, as from
+    :meth:`runner.mpi.base.Adapter.inherited_settings`. A setting is named if the message has its
+    value, or a part of it, after a colon at the end of a line or in quotes. "" if none is named.
     """
     values = set(re.findall(r":\s+(\S+)\s*$", message, re.MULTILINE))
     values |= set(re.findall(r"[\"'`]([^\"'`\s]+)[\"'`]", message))
@@ -31,7 +31,7 @@ def source_words(inherited_values: Mapping[str, str], message: str) -> str:
 
 
 def all_words(inherited_values: Mapping[str, str]) -> str:
-    """All inherited settings, as text to append to a reason that names none; "" without any."""
+    """All inherited settings, as text to append to a reason without names; "" if there are none."""
     settings = [_words(name, value) for name, value in inherited_values.items()]
     return f"; inherited settings: {', '.join(settings)}" if settings else ""
 

@@ -1,8 +1,7 @@
 """Tells messages about errors from warnings, after which a program goes on.
 
-Libraries warn of what they can do without: a network that is not there, a file that cannot be
-locked, an option that has a new name. Such a message has the words of an error, and stands before
-the program's own.
+Libraries warn about things they can do without: a missing network, a file that cannot be locked, a
+renamed option. Such a message has the words of an error, and precedes the program's own.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _LABEL = re.compile(
     r"^\W*note that\b|\bdeprecat",
     re.IGNORECASE,
 )
-"""What names a warning. If the first word of a message that says its kind is one of these, the
-message is a warning: "warning: cannot ..." is one, "error: ... (see the warning)" is none.
+"""Labels of a warning. If the first label in a message is one of these, it is a warning: "warning:
+cannot ..." is one, "error: ... (see the warning)" is not.
 """
 _GOES_ON = re.compile(
     r"\(ignored\)|\b(is|are|be|been|being) ignored\b|\bignoring\b|\bnow ignore\b|"
@@ -42,11 +41,11 @@ _GOES_ON = re.compile(
     r"\bfloating-point exceptions are signalling\b|\bieee_\w+ is signaling\b",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What says that the program goes on, or stands in a message after which it always does."""
+"""Words which say that the program goes on, or that occur only in such messages."""
 
 
 def is_warning(text: str) -> bool:
-    """Whether a message (a line, or a framed text) is a warning: its sender goes on after it."""
+    """True if a message (a line, or a framed text) is a warning: its sender goes on after it."""
     if _GOES_ON.search(text):
         return True
     label, error = _LABEL.search(text), _ERROR.search(text)
@@ -54,5 +53,5 @@ def is_warning(text: str) -> bool:
 
 
 def is_error(text: str) -> bool:
-    """Whether a message is about an error, and no warning or figure."""
+    """True if a message is about an error, and neither a warning nor a figure."""
     return _ERROR.search(text) is not None and not _FIGURE.search(text) and not is_warning(text)

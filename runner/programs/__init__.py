@@ -1,1 +1,1 @@
-"""What is launched: programs to tune and to measure with."""
+"""The launched programs, for tuning and measuring."""

@@ -1,1 +1,1 @@
-"""What is launched: runtimes whose settings are tuned."""
+"""The launched runtimes, whose settings are tuned."""

@@ -3,8 +3,8 @@
 Each scheduler is one file. An installed package adds a scheduler by an entry point ``NAME =
 "module:Class"`` of the group ``autotune.schedulers``.
 
-PSI/J and submitit are not used: PSI/J needs a service of its own, and submitit runs pickled
-functions. A worker here is one command line, which is submitted, queried and cancelled.
+PSI/J and submitit are not used: PSI/J needs a separate service, and submitit runs pickled
+functions. Here a worker is one command line, which is submitted, queried and cancelled.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def names() -> list[str]:
 
 
 def find(name: str) -> Scheduler:
-    """The scheduler of that name.
+    """The scheduler with this name.
 
     Raises RunnerUsageError if the name is unknown, and RunnerError if the scheduler cannot be used
     on this machine.

@@ -1,4 +1,4 @@
-"""The interface of a scheduler, and the batch systems that are known only by their environment.
+"""The interface of a scheduler, and the batch systems known only by their environment.
 
 autotune starts no workers in these batch systems; it only reads the environment of their jobs.
 """
@@ -22,10 +22,10 @@ _PATIENCE_S = 60
 
 @dataclass(frozen=True)
 class Job:
-    """One worker: ``words`` is its command line, run on ``nodes`` nodes of its own.
+    """One worker: ``words`` is its command line, run on ``nodes`` exclusive nodes.
 
-    ``log`` is the file for its output, ``options`` are words of the user for the scheduler, and
-    ``env`` is added to the environment of the caller, which every job gets.
+    ``log`` is the file for its output, ``options`` are the user's arguments for the scheduler, and
+    ``env`` is added to the caller's environment, which every job gets.
     """
 
     words: tuple[str, ...]
@@ -42,9 +42,8 @@ class Job:
 class Allocation:
     """The nodes that a process may use.
 
-    ``nodes`` are their names as the scheduler lists them ("" if it does not tell); ``several``:
-    more than one. ``count`` is their number and ``slots`` that of the ranks that they have room
-    for; None if the scheduler does not tell.
+    ``nodes`` are their names as the scheduler lists them ("" if unknown); ``several``: more than
+    one. ``count`` is their number and ``slots`` the number of ranks that fit; None if unknown.
     """
 
     nodes: str = ""
@@ -77,7 +76,7 @@ class Scheduler(ABC):
 
     @abstractmethod
     def cancel(self, ids: Sequence[str]) -> None:
-        """End these jobs; a job that has ended already is no error."""
+        """End these jobs; a job that has already ended is not an error."""
 
 
 def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | None = None) -> str:

@@ -24,13 +24,13 @@ _REPETITION = re.compile(r"([0-9]{1,7})(?:\(x([0-9]{1,7})\))?")
 
 
 def _sum_of(text: str) -> int | None:
-    """The sum of a list by node such as ``2(x3),1``; None for another text."""
+    """The sum of a list by node such as ``2(x3),1``; None for other text."""
     matches = [_REPETITION.fullmatch(part.strip()) for part in text.split(",")]
     return sum(int(f[1]) * int(f[2] or 1) for f in matches if f) if all(matches) else None
 
 
 class SlurmScheduler(Scheduler):
-    """Each worker is a batch job on nodes of its own (``--exclusive``)."""
+    """Each worker is a batch job on exclusive nodes (``--exclusive``)."""
 
     name = "slurm"
 
@@ -65,7 +65,7 @@ class SlurmScheduler(Scheduler):
             words += ["--time", str(math.ceil(job.time_s / 60))]
         if job.cwd is not None:
             words += ["--chdir", job.cwd]
-        # sbatch takes nothing but a script, so every word in it is quoted.
+        # sbatch accepts only a script, so every word in it is quoted.
         script = f"#!/bin/sh\nexec {shlex.join(job.words)}\n"
         answer = output_of([*words, *job.options], script, job.env)
         return answer.strip().partition(";")[0]
@@ -74,8 +74,7 @@ class SlurmScheduler(Scheduler):
         if not ids:
             return {}
         states_by_id: dict[str, State] = {}
-        # squeue lists all jobs of the user; with the number of a job that it has forgotten it would
-        # fail.
+        # squeue lists all jobs of the user; given the number of a forgotten job, it would fail.
         answer = output_of(["squeue", "--noheader", "--me", "--format", "%i %T"])
         for line in answer.splitlines():
             number, _, state = line.strip().partition(" ")

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What the supervision process itself does not need, so that it starts fast."""
+    """Loads names that the supervision process itself does not need, so that it starts fast."""
     if name not in ("DeferredInterrupts", "Supervisor"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from runner.supervise import client

@@ -1,7 +1,7 @@
 """Starts the supervision process by file path: ``python -I -S _start.py FD PID``.
 
-Without site-packages the start is fast. Only the directory that contains this very ``runner`` is
-added to the path, after the standard library.
+Without site-packages the start is fast. Only the directory that contains this ``runner`` is added
+to the path, after the standard library.
 """
 
 import gc

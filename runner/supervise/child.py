@@ -14,8 +14,8 @@ from typing import NoReturn
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
-# Python ignores these signals, and an ignored signal stays ignored across exec; SIGINT is ignored
-# by the supervision process. SIGTERM and SIGCHLD have its handlers until exec.
+# Python ignores these signals, and an ignored signal stays ignored across exec. The supervision
+# process ignores SIGINT; SIGTERM and SIGCHLD have its handlers until exec.
 _RESET = (
     *(signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ),
     *(signal.SIGTERM, signal.SIGCHLD),
@@ -32,7 +32,7 @@ def become_program(
         for reset in _RESET:
             signal.signal(reset, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # A session of its own: a program that signals its process group must not hit the server.
+        # A new session: a program that signals its process group must not hit the server.
         os.setsid()
         # Not SIGKILL: a killed mpirun leaves its ranks and files behind, a terminated one does not.
         _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
@@ -64,7 +64,7 @@ def become_program(
 
 
 def read_all(fd: int) -> str:
-    """All text of a pipe, to its end; closes it."""
+    """All text of a pipe, up to its end; closes the pipe."""
     parts = b""
     while part := os.read(fd, 4096):
         parts += part

@@ -1,6 +1,6 @@
 """The tuner's side of supervision: starts the supervision process and sends it programs.
 
-The last part, :class:`DeferredInterrupts`, delays Ctrl-C until a step is complete.
+:class:`DeferredInterrupts` delays Ctrl-C until a step is complete.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from runner.supervise.messages import (
 
 _START = Path(__file__).with_name("_start.py")
 _STOPPED_MS = 2000
-"""Milliseconds between two looks whether the server is stopped, while a run goes on."""
+"""Milliseconds between two checks during a run if the server is stopped."""
 _MOST_STOPS = 3
-"""Times that a stopped server is continued within one run."""
+"""How often a stopped server is continued within one run."""
 _CLOSE_S = 15.0
-"""Longest time in seconds that ending the server may take: its grace and its wait after SIGKILL."""
+"""Longest time in seconds to end the server: its grace time and the wait after SIGKILL."""
 
 
 class Supervisor:
     """The supervision process of one study, as a context manager; it runs one program at a time.
 
-    :meth:`run` may be called from any thread. The first run starts the process; it is started again
-    after it was lost.
+    :meth:`run` may be called from any thread. The first run starts the process; it is restarted
+    after a loss.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class Supervisor:
             self._ready()
 
     def run(self, request: ExecRequest) -> ExecResult:
-        """Run one program, and all processes below it, to the end; blocks without using the CPU.
+        """Run one program and all processes below it to the end; blocks without using the CPU.
 
         Raises :class:`StartError` if it cannot be started, :class:`SupervisorLoss` if the
         supervision process was killed, :class:`UnkillableError` if a process cannot be ended, and
@@ -103,9 +103,9 @@ class Supervisor:
             return result
 
     def stop(self, *, hurry: bool = False) -> None:
-        """Stop the run that another thread waits for; ``hurry``: without grace time.
+        """Stop the run that another thread is waiting for; ``hurry``: without grace time.
 
-        A run that has ended by itself in the meantime is not affected.
+        A run that has already ended by itself is not affected.
         """
         server = self._server
         if self._has_request and server is not None:
@@ -126,7 +126,7 @@ class Supervisor:
             self._server.clean_up()
             self._server = None
         if self._server is None:
-            # Processes that an earlier tuner left when it and its supervisor were both killed.
+            # Processes left by an earlier tuner that was killed together with its supervisor.
             process_tree.end(process_tree.find_orphans)
             self._server = _Server()
         return self._server
@@ -143,7 +143,7 @@ class Supervisor:
         server.send({"op": "run", "request": message})
         self._has_request = True
         try:
-            # A signal between the two lines above found nothing to stop yet.
+            # A signal between the two lines above had nothing to stop yet.
             if interrupts.count:
                 self._on_interrupt(interrupts.count)
             answer, stops = server.receive()
@@ -165,7 +165,7 @@ class Supervisor:
 
     @staticmethod
     def _judge(answer: dict[str, Any]) -> ExecResult:
-        """The result with the tuner's own CPU time included in the judgement."""
+        """The result, judged with the tuner's own CPU time included."""
         result = result_from_json(answer)
         own_s = result.cpu_s + result.server_cpu_s + result.tuner_cpu_s + result.declared_cpu_s
         foreign = guard.judge_foreign_load(result.before, result.after, own_s, result.window_s)
@@ -183,7 +183,7 @@ class _Server:
         self._sending = threading.RLock()
         words = [sys.executable, "-I", "-S", str(_START), str(theirs.fileno()), str(os.getpid())]
         with theirs:
-            # A session of its own: Ctrl-C in the terminal reaches only the tuner.
+            # A new session: Ctrl-C in the terminal reaches only the tuner.
             self.process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
@@ -198,14 +198,14 @@ class _Server:
             raise self.handle_loss({}, 0.0)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send a message; if the other end has gone, the reader notices."""
+        """Send a message; if the other end is gone, the reader notices."""
         with self._sending, contextlib.suppress(OSError):
             messages.send(self.sock, message)
 
     def receive(self) -> tuple[dict[str, Any] | None, int]:
-        """The next message, None if the other end has gone; and how often the process was stopped.
+        """The next message (None if the other end is gone), and how often the process was stopped.
 
-        A program may stop it (SIGSTOP): it is continued, and killed if it is stopped too often.
+        A program may stop it (SIGSTOP): it is continued, or killed if it is stopped too often.
         """
         stops = 0
         poll = select.poll()
@@ -228,7 +228,7 @@ class _Server:
         self.clean_up()
 
     def clean_up(self, grace_s: float = process_tree.GRACE_S) -> set[int]:
-        """After the end of the process: kill the processes that it left, and release everything.
+        """After the end of the process: kill its leftover processes, and release everything.
 
         Only a process that died without its own clean-up can have left any.
         """
@@ -240,7 +240,7 @@ class _Server:
         return process_tree.end(lambda: process_tree.of_server(self.identity), grace_s)
 
     def handle_loss(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
-        """Clean up; returns the error that says what happened."""
+        """Clean up; returns the error that describes the loss."""
         self.sock.close()
         code = self.process.wait()
         self._errors.seek(0)
@@ -286,16 +286,16 @@ def check_result(request: ExecRequest) -> None:
 
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask this process to end: Ctrl-C, a batch system, the end of the terminal."""
+"""Signals that ask this process to end: Ctrl-C, from a batch system, or from a closed terminal."""
 
 
 class DeferredInterrupts:
     """While entered, SIGINT is counted, not raised; ``on_interrupt(count)`` is called for each.
 
-    So are SIGTERM and SIGHUP where they raise KeyboardInterrupt. At the end the caller reads
-    ``count`` and raises the fitting exception. Outside the main thread, and if the signal is
-    ignored, the class does nothing, because no KeyboardInterrupt can come there.
-    It may be nested: the inner one gets the signals and passes their number to the outer one.
+    So are SIGTERM and SIGHUP if they raise KeyboardInterrupt. Afterwards the caller reads ``count``
+    and raises the fitting exception. The class does nothing outside the main thread or if the
+    signal is ignored, because no KeyboardInterrupt can occur there. It may be nested: the innermost
+    gets the signals and passes their number outwards.
     """
 
     _innermost: DeferredInterrupts | None = None
@@ -309,7 +309,7 @@ class DeferredInterrupts:
 
     @classmethod
     def is_entered(cls) -> bool:
-        """Whether one is entered, which will report an interrupt to its caller."""
+        """True if an instance is entered; it will report an interrupt to its caller."""
         return cls._innermost is not None
 
     def __enter__(self) -> DeferredInterrupts:
@@ -347,7 +347,7 @@ class DeferredInterrupts:
 
 
 def _interrupts(number: signal.Signals) -> bool:
-    """Whether a signal raises KeyboardInterrupt, or is counted instead."""
+    """True if a signal raises KeyboardInterrupt, or is counted instead."""
     handler = signal.getsignal(number)
     if number == signal.SIGINT:
         return handler not in (signal.SIG_IGN, None)

@@ -1,4 +1,4 @@
-"""CPU time of a run and of all others on its CPUs.
+"""CPU time of a run, and of everything else on its CPUs.
 
 :class:`Account` compares the counters of the CPUs before and after a run with the time that the
 run used itself. The rest is foreign load.
@@ -16,7 +16,7 @@ from runner import guard
 from runner.supervise.messages import ExecRequest
 
 _TABLE_FRESH_S = 0.1
-"""A table taken after the previous run is used for the next one if it is no older than this."""
+"""A table taken after the previous run is reused for the next one up to this age in seconds."""
 _TABLE_COST_S = 0.002
 """The table of processes is taken before each run only if it costs at most this many seconds."""
 
@@ -41,10 +41,10 @@ class Snapshot:
 
 
 class ProcessTable:
-    """CPU time of every process before a run, so that a culprit can be named after the run.
+    """CPU time of every process before a run, so that a culprit can be named afterwards.
 
-    On a machine with thousands of processes the table is refreshed rarely, so that it costs at most
-    one per cent of the time. Its figures then cover a longer time than the run.
+    With thousands of processes the table is refreshed rarely, so that it costs at most 1 % of the
+    time. Its figures then cover more than the run.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class ProcessTable:
 
 @dataclass(frozen=True)
 class Window:
-    """What passed between two moments; times in seconds."""
+    """The changes between two moments; times in seconds."""
 
     seconds: float
     server_s: float
@@ -75,7 +75,7 @@ class Window:
 
 
 class Account:
-    """CPU time and memory of one run; made just before the run begins."""
+    """CPU time and memory of one run; created just before the run begins."""
 
     def __init__(self, request: ExecRequest, table: ProcessTable) -> None:
         self._request = request
@@ -89,13 +89,12 @@ class Account:
 
     def add(self, usage: resource.struct_rusage) -> None:
         """Count a process that has ended."""
-        # The times of a child and of all that it waited for itself; so each process is counted
-        # once.
+        # A child's times include all children that it waited for, so each process counts once.
         self.cpu_s += usage.ru_utime + usage.ru_stime
         self.rss_kib = max(self.rss_kib, usage.ru_maxrss)
 
     def close(self) -> Window:
-        """What passed since the run began."""
+        """The changes since the run began."""
         before, after = self._before, Snapshot.take(self._request)
         return Window(
             after.at - before.at,
@@ -108,7 +107,7 @@ class Account:
     def judge(
         self, window: Window, others: tuple[int, ...]
     ) -> tuple[guard.Foreign, tuple[guard.Culprit, ...]]:
-        """The foreign load in the window, and who caused it; ``others`` never did."""
+        """The foreign load in the window, and its causes, which are never in ``others``."""
         own_s = self.cpu_s + window.server_s + window.declared_s
         foreign = guard.judge_foreign_load(window.before, window.after, own_s, window.seconds)
         if not foreign.exceeded:

@@ -1,8 +1,8 @@
 """A launcher below a rank: a program that starts ``mpirun`` itself, once for each rank.
 
 Programs that start more processes by MPI (``MPI_Comm_spawn``, ``mpi4py.futures``) have none: the
-launcher that is there already starts them. A rank that is a world of its own may start the daemons
-of its library (``orted``, ``prte``), which are no launchers here.
+existing launcher starts them. A singleton rank may start its library's daemons (``orted``,
+``prte``), which do not count as launchers here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LAUNCHERS = frozenset(
         *("hydra_pmi_proxy", "hydra_bstrap_proxy"),
     }
 )
-"""Names of the programs that start ranks, by whatever name they are installed."""
+"""Names of the programs that start ranks, under which they may be installed."""
 _COMM_BYTES = 15
 _SHORT = frozenset(name[:_COMM_BYTES] for name in LAUNCHERS)
 _FIRST_LOOK_S = 0.06
@@ -28,10 +28,10 @@ _MOST_WORDS = 64
 
 
 class InnerLauncherWatch:
-    """Looks for a launcher below a rank; looks are rarer as time goes on."""
+    """Looks for a launcher below a rank, less often as time goes on."""
 
     def __init__(self, variables: Sequence[str], env: dict[str, str]) -> None:
-        # A variable that the launcher itself inherits says nothing about its children.
+        # A variable that the launcher itself inherits proves nothing about its children.
         self._variables = [name.encode() for name in variables if name not in env]
         self.next_s: float | None = _FIRST_LOOK_S if self._variables else None
         """Seconds after the start at which to look again; None: never."""
@@ -50,13 +50,13 @@ class InnerLauncherWatch:
         return ()
 
     def postpone(self) -> None:
-        """Set the time of the next look: a launcher that lives a quarter of the time that the run
-        had before it is met."""
+        """Set the time of the next look: a launcher is noticed if it lives a quarter as long as the
+        run did before it."""
         if self.next_s is not None:
             self.next_s += max(_FIRST_LOOK_S, self.next_s / 4)
 
     def _in_rank(self, pid: int, root: int) -> bool:
-        """Whether the process or one above it, below ``root``, has a rank variable."""
+        """True if the process or an ancestor below ``root`` has a rank variable."""
         at: int | None = pid
         while at is not None and at > 1 and at != root:
             env = process_tree.environ(at)
@@ -67,11 +67,10 @@ class InnerLauncherWatch:
 
 
 def command_of_launcher(line: bytes) -> tuple[str, ...]:
-    """The words of a launcher's command line as they were typed; empty for another program's.
+    """The arguments of a launcher's command line as typed; empty for other programs.
 
-    A launcher that is a script has its interpreter before it. ``prterun`` is what ``mpirun`` of
-    Open MPI 5 becomes. The parts of a launcher that it starts itself (Hydra's proxies) have no line
-    that a user types: their name alone stands for it.
+    A launcher script has its interpreter before it. ``mpirun`` of Open MPI 5 becomes ``prterun``. A
+    launcher's own helpers (Hydra's proxies) are not typed by a user: only their name is returned.
     """
     words = line.decode(errors="replace").rstrip("\0").split("\0")[:_MOST_WORDS]
     names = [PurePath(word).name for word in words]

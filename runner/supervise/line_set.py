@@ -1,11 +1,10 @@
 """The lines of a program's output as a set in bounded memory, to compare the outputs of runs.
 
-Lines of one *shape* (the same but for digits, signs and blanks) are kept up to a number of
-different ones. Of a longer shape the rest is summed, if its lines have integers only: the sum does
-not depend on the order of the lines. So an output of 100 MB that repeats a few shapes costs little
-more than a look at its shapes, and a line with a shape of its own is kept wherever it stands.
+Lines of one *shape* differ only in digits, signs and blanks. A limited number of different ones is
+kept. If the lines have only integers, the rest is summed: the sum does not depend on their order.
+So an output of 100 MB with few shapes costs little, and a line with a unique shape is always kept.
 
-Everything here is a function of the bytes: it is the same in every process.
+The results depend only on the bytes and are the same in every process.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from runner.types import PrintedLines
 MOST_LINES = 2000
 """Largest number of different lines that are kept."""
 MOST_BYTES = 128 * 1024
-"""Largest number of their bytes, all together."""
+"""Largest number of their bytes in total."""
 LINE_BYTES = 1024
-"""A line is kept up to this number of bytes; the rest of it is not compared."""
+"""A line is kept up to this number of bytes; the rest is not compared."""
 MOST_VALUES = 500
 """Largest number of values of a JSON line that are kept."""
 OF_ONE_SHAPE = 64
@@ -38,14 +37,14 @@ def shape_name(line: str) -> str:
 
 
 def _name(shape: bytes) -> str:
-    # As text, since lines are kept as text: a byte that is none has become a replacement character.
-    import hashlib  # Only here: most supervisors need none of it.
+    # As text, since lines are kept as text: an undecodable byte is now a replacement character.
+    import hashlib  # Only here: most supervisors do not need it.
 
     return hashlib.sha256(shape.decode("utf-8", "replace").encode()).hexdigest()[:16]
 
 
 class _Shape:
-    """The lines of one shape: kept ones, and the number and sum of the others."""
+    """The lines of one shape: the kept ones, and number and sum of the others."""
 
     __slots__ = ("has_sum", "lines", "others", "total")
 
@@ -55,7 +54,7 @@ class _Shape:
         self.others = 0
         self.total = 0
         self.has_sum = True
-        """Whether the shape has integers only, so that a sum of its lines says something."""
+        """True if the shape has only integers, so that a sum of its lines is meaningful."""
 
 
 class LineSet:
@@ -66,16 +65,16 @@ class LineSet:
         self._bytes = 0
         self._shapes: dict[bytes, _Shape] = {}
         self._idle: set[bytes] = set()
-        """Long shapes of which nothing more is recorded."""
+        """Long shapes of which no more lines are recorded."""
         self._cut = False
 
     def add(self, block: bytes) -> None:
-        """Add the lines of a block, of which the last may have no newline."""
+        """Add the lines of a block; the last one may lack a newline."""
         if b"\r" in block:
             block = block.replace(b"\r", b"\n")
         block = block.replace(b"\n\n", b"\n")
         shapes = block.translate(None, _NO_TEXT).split(b"\n")
-        # Nearly all of a long output has few shapes: this test is made without a loop.
+        # Nearly all lines of a long output have few shapes: this test needs no loop.
         idle, records = self._idle, self._shapes
         if idle.issuperset(shapes):
             return
@@ -128,7 +127,7 @@ class LineSet:
             self._bytes += len(line)
 
     def close(self, tail: bytes) -> None:
-        """Keep lines of the output's end, too: a long shape ends with its most telling lines."""
+        """Keep lines of the output's end, too: a long shape's last lines say most."""
         lines = tail.replace(b"\r", b"\n").split(b"\n")[1:]
         for line in lines[-OF_ONE_SHAPE:]:
             text = line[:LINE_BYTES]
@@ -139,8 +138,8 @@ class LineSet:
     def printed_lines(self, last: Mapping[str, Any] | None = None) -> PrintedLines:
         """The lines as text, in the order of their first occurrence.
 
-        Each value of the program's ``last`` JSON line is a line of its own, since such a line has
-        times and results side by side. Other JSON lines are left out.
+        Each value of the program's ``last`` JSON line is a separate line, since it mixes times and
+        results. Other JSON lines are left out.
         """
         texts = (one.replace(b"\0", b"").decode("utf-8", "replace") for one in self._lines)
         lines = [text for text in texts if not text.startswith("{")]

@@ -27,13 +27,13 @@ from runner.types import (
 )
 
 VERIFY = "verify"
-"""The name of the pattern that says a result is right: words that are negated do not say it."""
+"""Name of the pattern that confirms a result; a negated match does not count."""
 ABSENT = "absent"
-"""The name of the pattern that says a result is wrong."""
+"""Name of the pattern that marks a result as wrong."""
 LINE_LIMIT = 64 * 1024
 """Patterns see at most this many bytes of a line."""
 JSON_LIMIT = 1024 * 1024
-"""A JSON line of more bytes than this is not parsed."""
+"""Longer JSON lines (in bytes) are not parsed."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class ExecRequest:
     stdin: str | None = None
     """Path of a file for standard input; None: /dev/null."""
     fifo: str | None = None
-    """Path of a named pipe without content; a rank that waits to read it is reported too."""
+    """Path of an empty named pipe; a rank that waits to read it is reported, too."""
     timeout_s: float | None = None
     grace_s: float = 3.0
     """Seconds between SIGTERM and SIGKILL; mpirun 4.1 needs 2 to end ranks that ignore SIGTERM."""
     linger_s: float = 0.25
     """Seconds that processes may outlive the launcher before they are ended."""
     patterns: dict[str, str] = field(default_factory=dict)
-    """Regular expressions searched in every line of standard output."""
+    """Regular expressions searched in every line of standard output, by name."""
     head_bytes: int = 16 * 1024
     tail_bytes: int = 64 * 1024
     rank_env: tuple[str, ...] = ()
-    """Environment variables that hold a process's rank; the first one that is set counts."""
+    """Environment variables that hold a process's rank; the first set one counts."""
     ranks: int = 0
     """Number of ranks to look for; 0: do not look."""
     variables: tuple[str, ...] = ()
@@ -66,13 +66,12 @@ class ExecRequest:
     ready_file: str | None = None
     """A file that the MPI library writes at the end of its initialisation, or None.
 
-    The affinity of the ranks is read at that moment. Without such a file looks are taken from the
-    start.
+    The affinity of the ranks is then read. Without such a file looks begin at the start.
     """
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition; their load is not foreign."""
     mark: str = ""
-    """Lines of standard error with this regular expression are kept apart; "": none.
+    """Lines of standard error that match this regular expression are kept separately; "": none.
 
     They are :attr:`ExecResult.marked`.
     """
@@ -88,8 +87,8 @@ class PatternMatch:
     """How often a pattern was found, with text and groups of the last occurrence.
 
     The figures are those of the first group: ``first``, ``last``, and over all occurrences
-    ``smallest``, ``largest`` and ``total``, which are None if one of them is no number. A time
-    whose unit is printed is in seconds; the prefix of the unit of a rate is taken out.
+    ``smallest``, ``largest`` and ``total``, or None if an occurrence is not a number. Times with a
+    printed unit are converted to seconds; the unit prefix of a rate is resolved.
     """
 
     count: int
@@ -101,14 +100,14 @@ class PatternMatch:
     largest: float | None = None
     total: float | None = None
     unit: Unit = UNKNOWN
-    """What the last line says of its figure."""
+    """The unit of the figure in the last line."""
     line: str = ""
     """The last line, at most :data:`LINE_EXCERPT` characters around the number, or around the
     match of a pattern without a group."""
     column: int = 0
-    """The place of the number, or of the match, in ``line``."""
+    """The position of the number, or of the match, in ``line``."""
     cut: str = ""
-    """The first line of which only a part of a number was matched; "": none."""
+    """The first line of which only a part of a number matched; "": none."""
 
     def and_then(self, other: PatternMatch) -> PatternMatch:
         """The match with one more occurrence, ``other``."""
@@ -125,7 +124,7 @@ class PatternMatch:
 
     @classmethod
     def of(cls, match: re.Match[str], separator: str = "") -> PatternMatch:
-        """One occurrence; ``separator``: signs that the pattern names beside its group."""
+        """One occurrence; ``separator``: characters that the pattern names beside its group."""
         text, groups = match.group(), match.groups()
         has_group = bool(groups) and groups[0] is not None
         line, (start, end) = match.string, match.span(1 if has_group else 0)
@@ -155,9 +154,9 @@ LINE_EXCERPT = 200
 
 @dataclass(frozen=True)
 class RankSnapshot:
-    """One rank as /proc showed it; ``cpus`` is its affinity ("0", "0-1").
+    """One rank according to /proc; ``cpus`` is its affinity ("0", "0-1").
 
-    ``variables`` are those of the requested variables that it was started with.
+    ``variables`` are the requested variables in its initial environment.
     """
 
     rank: int
@@ -169,10 +168,10 @@ class RankSnapshot:
 
 @dataclass(frozen=True)
 class ProgramFile:
-    """A file whose code a rank ran, with the SHA-256 of what ran.
+    """A file whose code a rank ran, with the SHA-256 of that code.
 
     ``changed_ns`` is when its content was last changed (ns since the epoch). ``argv`` and ``cwd``
-    say how the rank was started (of a ``program`` only).
+    say how the rank was started (only of a ``program``).
     """
 
     path: str
@@ -194,8 +193,7 @@ class Leftover:
 
 @dataclass(frozen=True)
 class ExecResult:
-    """What was observed, times in seconds; docs/explanation/measuring.md says what each clock
-    covers."""
+    """The observations, times in seconds; docs/explanation/measuring.md defines each clock."""
 
     exit_code: int | None
     """Exit code of the launcher; None if a signal ended it."""
@@ -215,7 +213,7 @@ class ExecResult:
     declared_cpu_s: float
     """CPU time of ``own_pids`` (resolution: one tick)."""
     max_rss_bytes: int
-    """Largest resident set of one process; not below the supervision process's (about 12 MB)."""
+    """Largest resident set of one process; at least the supervision process's (about 12 MB)."""
     load1: float
     window_s: float
     """Length of the window between the two snapshots."""
@@ -223,7 +221,7 @@ class ExecResult:
     after: CpuTimes
     foreign: Foreign
     culprits: tuple[Culprit, ...]
-    """Processes that used the machine, if ``foreign.exceeded``; ended ones cannot be named."""
+    """Processes that used the machine if ``foreign.exceeded``; ended ones cannot be named."""
     stdout_head: str
     stdout_tail: str
     stderr_head: str
@@ -231,15 +229,15 @@ class ExecResult:
     output_bytes: int
     """Standard output and standard error together."""
     matches: dict[str, PatternMatch]
-    """The patterns that were found."""
+    """The patterns that matched."""
     json_line: dict[str, Any] | None
-    """The last line of standard output that is a JSON object."""
+    """The last line of standard output that holds a JSON object."""
     ranks: tuple[RankSnapshot, ...] | None
     """All expected ranks in order; None if some were not seen."""
     leftovers: tuple[Leftover, ...]
     """Processes that outlived the launcher of a run that was not stopped."""
     marked: tuple[str, ...] = ()
-    """The different lines of standard error with the request's ``marks``; not in its text."""
+    """The distinct lines of standard error with the request's ``mark``; not in its text."""
     init_s: float | None = None
     """From just before exec to the end of MPI_Init, in seconds; None if it was not seen."""
     printed: PrintedLines = field(default_factory=PrintedLines)
@@ -247,17 +245,17 @@ class ExecResult:
     waits_for_input: bool = False
     """A rank was ended because it waited for standard input that could never come."""
     launcher_stuck: bool = False
-    """Whether the launcher was ended because it went on after its ranks."""
+    """True if the launcher was ended because it kept running after its ranks."""
     inner_launcher: tuple[str, ...] = ()
-    """Command line of a launcher that a rank started, for which the run was ended; empty: none."""
+    """Command line of a launcher started by a rank, for which the run was ended; empty: none."""
     stops: int = 0
-    """How often the supervision process was found stopped; then the times are not the program's."""
+    """How often the supervision process was stopped; if so, the times are not the program's."""
     files: tuple[ProgramFile, ...] = ()
-    """The files whose code the ranks ran, of those ranks that were seen."""
+    """The files with the code of the ranks that were seen."""
 
     @property
     def stderr(self) -> str:
-        """Standard error; the beginning and the end if there is much."""
+        """Standard error; of a long one the beginning and the end."""
         if len(self.stderr_tail) <= len(self.stderr_head):
             return self.stderr_head
         if self.stderr_tail.startswith(self.stderr_head):
@@ -266,7 +264,7 @@ class ExecResult:
 
 
 def request_to_json(request: ExecRequest) -> dict[str, Any]:
-    """The request as JSON types; all of its fields are plain."""
+    """The request as JSON types; all its fields are plain."""
     return dict(vars(request))
 
 
@@ -315,13 +313,13 @@ _LENGTH = struct.Struct(">I")
 
 
 def send(sock: socket.socket, message: dict[str, Any]) -> None:
-    """Send one message; raises ``OSError`` if the other end has gone."""
+    """Send one message; raises ``OSError`` if the other end is gone."""
     data = json.dumps(message).encode("ascii")
     sock.sendall(_LENGTH.pack(len(data)) + data)
 
 
 def receive(sock: socket.socket) -> dict[str, Any] | None:
-    """The next message; None if the other end has gone."""
+    """The next message; None if the other end is gone."""
     head = _exactly(sock, _LENGTH.size)
     if head is None:
         return None
@@ -367,14 +365,14 @@ class SupervisorLoss(RunnerError):
 
 
 class UnkillableError(RunnerError):
-    """Processes of a run that even SIGKILL does not end."""
+    """Even SIGKILL does not end some processes of a run."""
 
 
 class RunInterrupt(KeyboardInterrupt):
-    """Ctrl-C came during a run, and the run's processes have ended.
+    """Ctrl-C was pressed during a run, and the run's processes have ended.
 
-    ``result`` is what was observed; None if the program was not started. If ``result.interrupted``
-    is false, the run had finished by itself and its figures count.
+    ``result`` holds the observations; None if the program was not started. If
+    ``result.interrupted`` is false, the run ended by itself and its figures count.
     """
 
     def __init__(self, result: object = None) -> None:

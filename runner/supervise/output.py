@@ -3,9 +3,9 @@
 The output may be gigabytes, binary, or one endless line. Its head and tail are kept, and patterns
 are searched line by line.
 
-The last part finds a text that every match of a regular expression must contain. ``bytes.find``
-searches output a hundred times faster than a regular expression over its lines, so lines without
-this text are skipped. If it is not certain that every match contains the text, the answer is None.
+:func:`required_literal` finds a text that every match of a regular expression contains.
+``bytes.find`` is a hundred times faster than a regular expression over lines, so lines without this
+text are skipped.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ class Tail:
 
 MOST_MARK_LINES = 65_536
 MOST_MARK_BYTES = 16 << 20
-"""Different marked lines beyond this number, or beyond these bytes together, are dropped."""
+"""More different marked lines, or more bytes of them in total, are dropped."""
 
 
 class MarkedLines:
-    """Takes the lines with the regular expression ``mark`` out of a stream; keeps different ones.
+    """Removes lines that match the regular expression ``mark`` from a stream; keeps distinct ones.
 
-    Reports of many ranks would push a program's own message out of the part that is kept.
+    Reports of many ranks would push a program's own message out of the kept part.
     """
 
     def __init__(self, mark: str) -> None:
@@ -80,7 +80,7 @@ class MarkedLines:
         return tuple(printable(line) for line in self._lines)
 
     def rest(self, chunk: bytes, at_end: bool = False) -> bytes:
-        """The bytes of other lines, up to the last whole line unless ``at_end``."""
+        """The bytes of the other lines, up to the last complete line unless ``at_end``."""
         if self._mark is None:
             return chunk
         data = self._carry + chunk
@@ -104,9 +104,10 @@ class MarkedLines:
 
 
 class Capture:
-    """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors.
+    """Keeps head, tail, patterns and last JSON line of standard output; head and tail of the
+    errors.
 
-    Lines of the errors with the regular expression ``mark`` are kept apart ("": none).
+    Lines of the errors that match ``mark`` are kept separately ("": none).
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class Capture:
         self._stderr.add(chunk)
 
     def close(self) -> None:
-        """Handle the end of output: a last line without a newline counts too."""
+        """Handle the end of output: a last line without a newline counts, too."""
         self._add_error(self._mark_lines.rest(b"", at_end=True))
         self._lines.close()
         self._line_set.close(self._stdout.data)
@@ -152,7 +153,7 @@ class Capture:
 
     @property
     def marked_lines(self) -> tuple[str, ...]:
-        """The different lines of the errors with a mark."""
+        """The distinct lines of the errors that match the mark."""
         return self._mark_lines.lines
 
     @property
@@ -177,7 +178,7 @@ class Capture:
 def printable(data: bytes) -> str:
     """Text that every database accepts: undecodable bytes become the replacement character.
 
-    NULs are left out; a launcher ends its messages with one, and they carry no information.
+    NULs are removed; a launcher ends its messages with one, and they carry no information.
     """
     return data.replace(b"\0", b"").decode("utf-8", "replace")
 
@@ -214,7 +215,7 @@ class LineScanner:
         end = data.rfind(b"\n") + 1
         self._scan(data[:end])
         self._carry = data[end:]
-        # Only a JSON line is kept to more bytes than the patterns see.
+        # Only a JSON line is kept beyond the bytes that patterns see.
         if len(self._carry) > (JSON_LIMIT if self._carry.startswith(b"{") else LINE_LIMIT):
             self._scan(self._carry[:LINE_LIMIT])
             self._carry = b""
@@ -237,11 +238,11 @@ class LineScanner:
 
 
 _COMMA_SEPARATOR = re.compile(r",(?:\\s|[ ?*+])*\(|\)(?:\\s|[ ?*+])*,")
-"""A pattern that names a comma beside its group: the comma separates numbers then."""
+"""A pattern that names a comma beside its group: there the comma separates numbers."""
 
 
 _NEGATION = re.compile(r"(?:^|[^a-z])(?:(?:un|in|non|dis|mis)-?|not\s+)$", re.IGNORECASE)
-"""What turns the word that follows into its contrary: UNSUCCESSFUL, not verified."""
+"""Negates the word that follows: UNSUCCESSFUL, not verified."""
 
 
 class _Pattern:
@@ -262,7 +263,7 @@ class _Pattern:
                 self.match = one if self.match is None else self.match.and_then(one)
 
     def _candidates(self, block: bytes) -> list[str]:
-        """Lines that may match, found in the cheapest way that this pattern allows."""
+        """Lines that may match, searched in the cheapest way that this pattern allows."""
         if self._literal is not None:
             return [_text(line[:LINE_LIMIT]) for line in _lines_with(block, self._literal)]
         lines = _text(block).split("\n")
@@ -286,7 +287,7 @@ def _lines_with(block: bytes, literal: bytes) -> Iterator[bytes]:
 
 
 def _last_json_object(block: bytes) -> dict[str, Any] | None:
-    # A text search finds plain output quickly; the regular expression checks other lines with
+    # A text search handles plain output quickly; the regular expression checks other lines with
     # braces.
     if not block.startswith(b"{") and b"\n{" not in block:
         return None
@@ -312,9 +313,9 @@ _SHORTEST = 3
 
 
 def required_literal(pattern: str) -> str | None:
-    """Longest run of plain characters in every match of a pattern; None if no run is certain.
+    """Longest literal text in every match of a pattern; None if no text is certain.
 
-    Python's own parser of patterns says what is plain, outside of groups, sets and repetitions.
+    Python's own pattern parser finds it, outside of groups, sets and repetitions.
     """
     syntax = _parser.parse(pattern)
     if syntax.state.flags & re.IGNORECASE:

@@ -1,10 +1,10 @@
 """Process trees: reading them through /proc, finding the processes of a lost run, and ending them.
 
-Reading: a process that has ended is skipped and is never an error.
+Reading: a process that has ended is skipped, never an error.
 
 Lost runs: if the supervision process itself was killed, PR_SET_PDEATHSIG terminates the launcher,
-and mpirun its ranks. Processes that did not obey are found by the marker in their environment: by
-the tuner at once, or, if the tuner was killed too, by the next tuner on this machine.
+and mpirun its ranks. Remaining processes are found by the marker in their environment: by the tuner
+at once, or, if it was killed too, by the next tuner on this machine.
 
 Ending: SIGTERM, a grace time, then SIGKILL until no process is left.
 """
@@ -32,9 +32,8 @@ _HAS_CHILDREN = exists(f"/proc/self/task/{os.getpid()}/children")
 def descendants(root: int) -> list[int]:
     """All processes below ``root``, parents before children, zombies included.
 
-    If the kernel lists children, the cost grows with the tree and not with the machine. A tree that
-    changes in the meantime may be seen incompletely; callers repeat until ``wait`` reports that no
-    child is left.
+    If the kernel lists children, the cost grows with the tree and not with the machine. A changing
+    tree may be seen incompletely; callers repeat until ``wait`` reports no children.
     """
     table = None if _HAS_CHILDREN else _parents()
     tree: list[int] = []
@@ -58,7 +57,7 @@ def _children(pid: int) -> list[int]:
             for thread in threads:
                 below += map(int, read_proc(f"{thread.path}/children").split())
     except OSError:
-        # The process ended in the meantime; its children will be found below the subreaper.
+        # The process has ended; its children will be found below the subreaper.
         pass
     return below
 
@@ -84,18 +83,18 @@ def session_of(pid: int) -> int | None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether ``pid`` exists and is no zombie."""
+    """True if ``pid`` exists and is no zombie."""
     return start_of(pid) is not None
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether ``pid`` is stopped by a signal (SIGSTOP, SIGTSTP)."""
+    """True if ``pid`` is stopped by a signal (SIGSTOP, SIGTSTP)."""
     stat = stat_fields(pid)
     return stat is not None and stat[1][0] == "T"
 
 
 def environ(pid: int) -> dict[bytes, bytes]:
-    """Environment that the process was started with; empty if it has ended or may not be read."""
+    """Environment at the start of the process; empty if it has ended or is not readable."""
     pairs = (item.partition(b"=") for item in read_proc(f"/proc/{pid}/environ").split(b"\0"))
     return {name: value for name, sep, value in pairs if sep}
 
@@ -117,7 +116,7 @@ def exe(pid: int) -> str:
 
 
 def maps_mpi(pid: int) -> bool:
-    """Whether an MPI library is loaded (libmpi of Open MPI and Intel MPI, or libmpich)."""
+    """True if an MPI library is loaded (libmpi of Open MPI and Intel MPI, or libmpich)."""
     return b"/libmpi" in read_proc(f"/proc/{pid}/maps")
 
 
@@ -147,7 +146,8 @@ def identity(server: int) -> str:
 
 
 def of_server(name: str) -> set[int]:
-    """Living processes marked by the supervisor with this identity, and all of their sessions.
+    """Living processes marked by the supervisor with this identity, and all processes of their
+    sessions.
 
     A process whose environment was cleared is still found if it stayed in the session.
     """
@@ -157,14 +157,13 @@ def of_server(name: str) -> set[int]:
 def find_orphans() -> set[int]:
     """Living processes marked by any supervisor that is no longer alive.
 
-    Processes of another pid namespace are left out: there the supervisor's process id names another
-    process.
+    Other pid namespaces are left out: there the supervisor's id names another process.
     """
     namespace = _namespace(os.getpid())
 
     def is_orphan(pid: int, owner: str) -> bool:
         server = int(owner.split("-")[0])
-        # A zombie counts as dead: in a container perhaps no process ever collects it.
+        # A zombie counts as dead: in a container perhaps no process ever reaps it.
         alive = identity(server) == owner and is_alive(server)
         return not alive and _namespace(pid) == namespace
 
@@ -174,8 +173,8 @@ def find_orphans() -> set[int]:
 def end(find: Callable[[], set[int]], grace_s: float = GRACE_S) -> set[int]:
     """Send SIGTERM to all processes that ``find`` returns, later SIGKILL, until it returns none.
 
-    SIGKILL follows after ``grace_s`` seconds. Returns the processes that are left some seconds
-    later, which cannot be killed from here.
+    SIGKILL follows after ``grace_s`` seconds. Returns the processes that are still left seconds
+    later; they cannot be killed from here.
     """
     left = find()
     signal_all(left, signal.SIGTERM)
@@ -190,7 +189,7 @@ def end(find: Callable[[], set[int]], grace_s: float = GRACE_S) -> set[int]:
 
 
 def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
-    """Signal every process that still exists and may be signalled."""
+    """Signal every process that still exists and that may be signalled."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
@@ -205,7 +204,7 @@ def _find(matches: Callable[[int, str], bool]) -> set[int]:
         pid for pid in living if (owner := _owner(pid)) is not None and matches(pid, owner)
     }
     sids = {living[pid] for pid in marked_pids} - {None, 0}
-    # If an unmarked living process leads a session, no run made the session.
+    # If the session's leader is alive and unmarked, no run created the session.
     theirs = {sid for sid in sids if sid in marked_pids or sid not in living}
     return marked_pids | {pid for pid, session in living.items() if session in theirs}
 
@@ -226,11 +225,11 @@ def _owner(pid: int) -> str | None:
 _AGAIN_S = 0.02
 """Seconds between two rounds of SIGKILL: a tree may grow while it is killed."""
 _PATIENCE_S = 10.0
-"""After this many seconds of SIGKILL a process counts as unkillable (it hangs in the kernel)."""
+"""After this many seconds of SIGKILL a process counts as unkillable (stuck in the kernel)."""
 
 
 class TreeStop:
-    """Ends all processes below this one, in steps that its caller makes as time goes on.
+    """Ends all processes below this one, in steps that its caller triggers over time.
 
     Process groups would not do: PRRTE gives every rank its own group. The tree below a subreaper is
     complete, because orphans return to it.
@@ -264,7 +263,7 @@ def signal_tree(number: signal.Signals) -> None:
 
 
 def living() -> tuple[Leftover, ...]:
-    """Descendants of this process that still run."""
+    """Descendants of this process that are still running."""
     pids = [pid for pid in descendants(os.getpid()) if is_alive(pid)]
     return tuple(Leftover(pid, name_of(pid)) for pid in pids)
 

@@ -1,8 +1,7 @@
-"""Program files: the executables of the ranks and libraries of their own, as /proc shows them.
+"""Program files: the executables of the ranks and their own libraries, as /proc shows them.
 
-A look notes path and identity of each file, and opens a file whose content is not known yet. It is
-hashed after the run: also if it was removed or replaced in the meantime, as a wrapper does that
-runs a copy.
+A look notes path and identity of each file, and opens a file with unknown content. It is hashed
+after the run, even if it was removed or replaced by then (by a wrapper that runs a copy).
 
 Libraries of the system and installed packages are left out: a package manager replaces them, and
 the MPI library, the machine and the Python installation identify them.
@@ -29,12 +28,12 @@ _DELETION_MARK = " (deleted)"
 _MOST_LIBRARIES = 100
 _MOST_WORDS = 1000
 _DIGESTS: dict[Identity, str] = {}
-"""The content of files that were hashed in this process."""
+"""Digests of files that this process has hashed, by identity."""
 
 
 @dataclass(frozen=True)
 class _RankFile:
-    """A file of a rank, open (``fd``) if it has to be hashed; else ``fd`` is -1."""
+    """A file of a rank; ``fd`` is open if it has to be hashed, else -1."""
 
     path: str
     kind: ExecutableKind
@@ -52,7 +51,7 @@ class ProgramFiles:
         self._files: dict[tuple[str, Identity], _RankFile] = {}
 
     def look(self, pid: int) -> None:
-        """Note the files of one process; about 0.3 ms. One that has ended has none."""
+        """Note the files of one process, if it is alive; about 0.3 ms."""
         place = f"/proc/{pid}/exe"
         try:
             path = os.readlink(place)  # noqa: PTH115 (a process that is looked at many times)
@@ -86,7 +85,7 @@ class ProgramFiles:
                 fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             except OSError:
                 return
-        # A file that was replaced has gone from its path, which is one of here.
+        # A replaced file is gone from its path, which belongs to this namespace.
         is_local = kind == "library" or path.endswith(_DELETION_MARK) or _is_here(path, identity)
         path = path.removesuffix(_DELETION_MARK)
         self._files[path, identity] = _RankFile(path, kind, identity, fd, is_local, argv, cwd)
@@ -101,7 +100,7 @@ class ProgramFiles:
                     _DIGESTS[one.identity] = digest_of(one.fd)
                 os.close(one.fd)
             if (digest := _DIGESTS.get(one.identity)) is not None:
-                # The removal of a file changes its identity, not its content.
+                # Removing a file changes its identity, not its content.
                 rows[one.path, digest] = ProgramFile(
                     one.path, digest, one.kind, _place(one), one.identity[3], one.argv, one.cwd
                 )
@@ -110,7 +109,7 @@ class ProgramFiles:
 
 
 def _is_here(path: str, identity: Identity) -> bool:
-    """Whether the path names a file of this mount namespace, as far as it still exists."""
+    """True if the path names a file of this mount namespace, as far as it still exists."""
     try:
         return identity_of(path)[1] == identity[1]
     except OSError:
@@ -124,7 +123,7 @@ def _place(one: _RankFile) -> ExecutablePlace:
 
 
 def _libraries(pid: int, program: str) -> Iterator[tuple[str, int]]:
-    """Paths and inodes of the libraries of the program's own."""
+    """Paths and inodes of the program's own libraries."""
     paths: set[str] = {program}
     for line in read_proc(f"/proc/{pid}/maps").splitlines():
         # ADDRESSES PERMISSIONS OFFSET DEVICE INODE PATH
@@ -140,9 +139,9 @@ def _libraries(pid: int, program: str) -> Iterator[tuple[str, int]]:
 
 
 def _counts(path: str) -> bool:
-    """Whether a mapped file may be a library of the program's own.
+    """True if a mapped file may be one of the program's own libraries.
 
-    A library that was removed after it was loaded is the product of a compiler at run time.
+    A library that was removed after loading was compiled at run time.
     """
     is_installed = path.startswith(_SYSTEM) or any(part in path for part in _INSTALL_FOLDERS)
     return not (is_installed or path.endswith(_DELETION_MARK))

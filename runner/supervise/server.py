@@ -1,10 +1,10 @@
 """The supervision process: one light, single-threaded event loop below the tuner.
 
 The process is a child subreaper, so every process of a run stays below it even if its parents end.
-When the tuner has gone, the supervision process ends all of them and then itself.
+When the tuner is gone, the supervision process ends all of them and then itself.
 
-In the order of the file: the event loop (:class:`Server`), one execution with its state and its
-next steps (:class:`Run`), and the start of the launcher (:class:`PreparedLaunch`).
+:class:`Server` is the event loop, :class:`Run` one execution with its state and next steps, and
+:class:`PreparedLaunch` the start of the launcher.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from runner.supervise.process_tree import (
 from runner.supervise.watches import InputWatch, LauncherWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0
-"""Grace time in seconds for the tree when the tuner has gone: no caller waits for it any more."""
+"""Grace time in seconds for the tree when the tuner is gone: no caller waits any more."""
 
 
 class Server:
@@ -70,7 +70,7 @@ class Server:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
         # The tuner may have started this process with signals blocked.
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # Only a signal with a handler is written to the pipe; the loop does the work.
+        # Only a signal with a handler is written to the pipe; the loop handles it.
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self._on_sigterm)
         # The tuner decides about Ctrl-C.
@@ -79,8 +79,9 @@ class Server:
         return read
 
     def _watch_tuner(self) -> None:
-        """Watch the tuner's end. End of file is not enough: a forked child may hold the socket."""
-        # Kernel before 5.3, or a sandbox: only end of file tells.
+        """Watch for the tuner's end. End of file is not enough: a forked child may hold the
+        socket."""
+        # Kernel before 5.3, or a sandbox: only end of file shows it.
         with contextlib.suppress(OSError):
             self._selector.register(os.pidfd_open(self._tuner), selectors.EVENT_READ, "tuner")
         if os.getppid() != self._tuner:
@@ -111,7 +112,7 @@ class Server:
         return None if due is None else max(0.0, due - time.monotonic())
 
     def _on_sigterm(self, number: int, frame: FrameType | None) -> None:
-        # The signal may come between any two lines of the loop: only note it.
+        # The signal may arrive between any two lines of the loop: only record it.
         self._told_to_leave = True
 
     def _drain_wakeups(self) -> None:
@@ -163,7 +164,7 @@ class Server:
         result = result_to_json(run.result(others=(self._tuner,)))
         self._reply({"result": result, "leaving": self._leaving})
         if not self._leaving:
-            # The tuner works now, so this costs no time between two runs.
+            # The tuner is busy now, so this costs no time between two runs.
             self._next = PreparedLaunch(fds_to_close=(self._sock.fileno(),))
             self._table.refresh()
 
@@ -171,7 +172,7 @@ class Server:
         try:
             messages.send(self._sock, message)
         except OSError:
-            # The tuner died in the meantime; its end of file or pidfd ends the loop.
+            # The tuner has died; its end of file or pidfd ends the loop.
             return
 
     def _leave(self) -> None:
@@ -182,7 +183,7 @@ class Server:
 
 
 def main(fd: int, tuner: int) -> None:
-    """Serve the inherited socket ``fd`` for the tuner, the process with the id ``tuner``."""
+    """Serve the inherited socket ``fd`` for the tuner, whose process id is ``tuner``."""
     sock = socket.socket(fileno=fd)
     sock.set_inheritable(False)
     try:
@@ -192,7 +193,7 @@ def main(fd: int, tuner: int) -> None:
         messages.send(sock, {"ready": os.getpid()})
         server.serve()
     except BaseException:
-        # Whatever happened, the tuner must learn of it, and the tree must not stay.
+        # In any case the tuner must learn of it, and the tree must not stay.
         text = traceback.format_exc()
         end_everything()
         messages.send(sock, {"crashed": text})
@@ -246,7 +247,7 @@ class Run:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the launcher has been collected and no process is left below this one."""
+        """True if the launcher has been reaped and no process is left below this one."""
         return self._is_childless and self._status is not None
 
     @property
@@ -254,7 +255,7 @@ class Run:
         return self._stop is not None and self._stop.hopeless
 
     def reap(self) -> None:
-        """Collect every child that has ended, orphans too, with its CPU time."""
+        """Reap every child that has ended, orphans too, and count its CPU time."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -288,7 +289,7 @@ class Run:
         return True
 
     def _on_ready(self, ready: ReadyFile) -> bool:
-        """Look at the ranks when the library has written its file; False if nothing is awaited."""
+        """Look at the ranks once the library has written its file; False if none is awaited."""
         if not ready.is_written():
             return True
         self._init_s = time.monotonic() - self._start
@@ -298,7 +299,7 @@ class Run:
         return False
 
     def _look_for_launchers(self, now: float) -> None:
-        """End the run if a rank has started a launcher: what it would measure is another job."""
+        """End the run if a rank has started a launcher: it would measure another job."""
         self._inner_launcher = self._inner.look(os.getpid(), self._process.pid)
         if self._inner_launcher:
             self._begin_stop(now, self.request.grace_s)
@@ -403,10 +404,10 @@ class Run:
         )
 
     def _drain(self) -> None:
-        """Read the rest that the pipes hold.
+        """Read what is left in the pipes.
 
-        No process of the run is left that could write. A process outside the run that got the pipe
-        could write for ever, so at most the size of a pipe is read.
+        No process of the run is left to write. An outside process that holds the pipe could write
+        for ever, so at most the size of a pipe is read.
         """
         for fd in tuple(self.streams):
             if self._ready is None or fd != self._ready.fd:
@@ -439,7 +440,7 @@ class LaunchFailure(Exception):
 class LauncherProcess:
     """The running launcher; ``start_time`` is the monotonic clock just before exec.
 
-    ``waiting_cpu_s`` is the CPU time that its process used before the request came.
+    ``waiting_cpu_s`` is the CPU time of its process before the request arrived.
     """
 
     pid: int
@@ -452,8 +453,8 @@ class LauncherProcess:
 class PreparedLaunch:
     """A child that waits for its program; a fork takes longer than an exec.
 
-    It ends when the server does, or closes its end of the pipe. ``fds_to_close`` are descriptors
-    that the child closes. The child has a session of its own, as the launcher that it will be.
+    It ends when the server ends, or closes its end of the pipe. ``fds_to_close`` are descriptors
+    that the child closes. The child has its own session, like the launcher that it becomes.
     """
 
     def __init__(self, fds_to_close: tuple[int, ...] = ()) -> None:
@@ -469,7 +470,7 @@ class PreparedLaunch:
             os.close(fd)
 
     def start(self, request: ExecRequest) -> LauncherProcess | None:
-        """Let the child become the program; None if it has ended in the meantime.
+        """Let the child become the program; None if it has ended already.
 
         Raises :class:`LaunchFailure`.
         """
@@ -499,7 +500,7 @@ class PreparedLaunch:
 
 
 def launch(request: ExecRequest, preparation: PreparedLaunch | None = None) -> LauncherProcess:
-    """Start the program in a session of its own; raises :class:`LaunchFailure`."""
+    """Start the program in a new session; raises :class:`LaunchFailure`."""
     process = None if preparation is None else preparation.start(request)
     process = process or PreparedLaunch().start(request)
     if process is None:
@@ -509,7 +510,7 @@ def launch(request: ExecRequest, preparation: PreparedLaunch | None = None) -> L
 
 def _pipe() -> tuple[int, int]:
     read, write = os.pipe()
-    # The user's pipe memory is limited: with the usual 64 KiB it works too, only slower.
+    # The user's pipe memory is limited: the usual 64 KiB work too, only more slowly.
     with contextlib.suppress(OSError):
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return read, write

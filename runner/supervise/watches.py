@@ -1,15 +1,14 @@
 """Watches of the supervision process during a run.
 
-They look for ranks, the file of MPI_Init, ranks that wait for input, and a launcher that waits for
-nothing.
+They look for ranks, the file of MPI_Init, ranks that wait for input, and a stuck launcher.
 
 Ranks: which process is which rank, and on which CPUs it may run, read from /proc.
 
 The file that an MPI library writes at the end of MPI_Init: the kernel announces it (inotify).
 
-Input: whether a rank waits for standard input that can never come, read from /proc. Without an
-input the launcher's own standard input is /dev/null. Most launchers pass its end on to rank 0;
-PRRTE (Open MPI 5) keeps the pipe to rank 0 open for ever, and a program that reads hangs.
+Input: ranks that wait for standard input in vain, read from /proc. Without an input the launcher's
+own standard input is /dev/null. Most launchers pass its end on to rank 0; PRRTE (Open MPI 5) keeps
+the pipe to rank 0 open for ever, and a program that reads it hangs.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ The first is early enough for short programs; later ones are too rare to disturb
 
 
 LOOK_MARK = ".seen"
-"""Suffix of the file that says that all ranks were looked at when the ready file was there."""
+"""Suffix of the file which says that all ranks were seen while the ready file existed."""
 
 
 class RankWatch:
@@ -41,8 +40,7 @@ class RankWatch:
 
     While hwloc discovers the machine, it binds the whole process to one CPU after the other and
     then back. In MPI_Init of Open MPI 4.1 every rank was seen on CPU 0 for 0.2 s. With
-    ``ready_file`` a look before that file exists does not count, and one look at that moment is
-    enough.
+    ``ready_file`` looks before that file exists do not count, and one look then is enough.
     """
 
     def __init__(
@@ -53,18 +51,18 @@ class RankWatch:
         ready_file: str | None = None,
         read: tuple[str, ...] = (),
     ) -> None:
-        # A variable that the launcher itself inherits says nothing about its children.
+        # A variable that the launcher itself inherits proves nothing about its children.
         self._variables = [name.encode() for name in variables if name not in env]
         self._ranks = ranks
         self._read = [name.encode() for name in read]
         self._ready_file = None if ready_file is None else Path(ready_file)
         self._snapshots: dict[int, RankSnapshot] = {}
         self.files = ProgramFiles()
-        """The files whose code the ranks ran, of all ranks that a look met."""
+        """The files with the code of all ranks seen so far."""
         self._gap_s = RANKS_FIRST_LOOK_S
         self._is_settled = not (self._variables and ranks > 0)
         self.next_s: float | None = None if self._is_settled else RANKS_FIRST_LOOK_S
-        """Seconds after the start at which to look again; None: enough was seen."""
+        """Seconds after the start at which to look again; None if enough was seen."""
 
     def look(self, root: int) -> None:
         """Take one look; about 0.1 ms per process of the tree."""
@@ -81,7 +79,7 @@ class RankWatch:
         self._gap_s *= 2
 
     def result(self) -> tuple[RankSnapshot, ...] | None:
-        """All ranks in order; None unless each was seen (once is enough)."""
+        """All ranks in order; None unless each was seen at least once."""
         if len(self._snapshots) != self._ranks or not self._ranks:
             return None
         return tuple(self._snapshots[rank] for rank in sorted(self._snapshots))
@@ -118,11 +116,10 @@ class RankWatch:
 
 
 def rank_process(pids: list[int]) -> int:
-    """The rank itself among the processes with the same rank variable.
+    """The actual rank among the processes with the same rank variable.
 
-    Wrapper scripts are above it, and helpers that it started are below it. Take the innermost
-    process that loaded MPI (else the innermost), then go up while the parent runs the same program
-    file.
+    Wrapper scripts are above it, its helpers below it. Take the innermost process that loaded MPI
+    (else the innermost), then go up while the parent runs the same program file.
     """
     if len(pids) == 1:
         return pids[0]
@@ -144,7 +141,7 @@ _EVENTS = 4096
 class ReadyFile:
     """``fd`` becomes readable when a file in the directory of ``path`` has been written and closed.
 
-    ``fd`` is None if the kernel gives no more watches; then the next look finds the file.
+    ``fd`` is None if the kernel has no more watches; then the next look finds the file.
     """
 
     def __init__(self, path: str) -> None:
@@ -159,7 +156,7 @@ class ReadyFile:
         self.fd = fd
 
     def is_written(self) -> bool:
-        """Read the kernel's announcements; returns whether the file exists."""
+        """Read the kernel's announcements; True if the file exists."""
         try:
             os.read(self.fd or 0, _EVENTS)
         except BlockingIOError:
@@ -168,12 +165,11 @@ class ReadyFile:
 
 
 LAUNCHER_LOOKS_S = 5.0
-"""Seconds between looks at a launcher whose ranks have ended; later looks are up to four times as
-far apart."""
+"""Seconds between looks at a launcher whose ranks have ended; later up to four times as many."""
 
 
 class LauncherWatch:
-    """Looks for a launcher that does not collect a process that it started, and has no rank left.
+    """Looks for a launcher that does not reap a process that it started, and has no rank left.
 
     PRRTE 3 sometimes waits for ever for ranks that failed in MPI_Init.
     """
@@ -200,7 +196,7 @@ class LauncherWatch:
 
 
 def _has_rank(pid: int, variables: list[bytes]) -> bool:
-    """Whether a process has a rank variable, which only the launcher sets."""
+    """True if a process has a rank variable, which only the launcher sets."""
     env = process_tree.environ(pid)
     return any(env.get(name, b"").isdigit() for name in variables)
 
@@ -215,7 +211,7 @@ _READ = {"x86_64": 0, "aarch64": 63, "ppc64le": 3, "riscv64": 63, "s390x": 3}.ge
 class InputWatch:
     """Looks for a rank that waits in ``read`` on the launcher's pipe, or on ``fifo``.
 
-    Such a rank used no CPU time between two looks, and only the launcher could write to its input.
+    Such a rank used no CPU time between two looks, and only the launcher can write to its input.
     """
 
     def __init__(
@@ -229,7 +225,7 @@ class InputWatch:
         """Seconds after the start at which to look again; None: never."""
 
     def look(self, root: int, launcher: int) -> bool:
-        """Take one look at all processes below ``root``; True if a rank waits for input in vain."""
+        """Take one look at all processes below ``root``; True if a rank waits in vain for input."""
         self.next_s = None if self.next_s is None else self.next_s + self._gap_s
         self._gap_s *= 2
         now: dict[int, float] = {}
@@ -251,7 +247,7 @@ class InputWatch:
 
 
 def _reads(pid: int) -> bool:
-    """Whether the main thread is in ``read`` on descriptor 0."""
+    """True if the main thread is in ``read`` on descriptor 0."""
     words = read_proc(f"/proc/{pid}/syscall").split()
     return len(words) > 1 and words[0] == str(_READ).encode() and words[1] == b"0x0"
 
@@ -263,7 +259,7 @@ def _parent(pid: int) -> int:
 
 
 def _shares_pipe(pid: int, launcher: int) -> bool:
-    """Whether descriptor 0 is a pipe whose other end the launcher holds."""
+    """True if descriptor 0 is a pipe whose other end the launcher holds."""
     own = _target(pid)
     if own is None or not own.startswith("pipe:"):
         return False
@@ -275,7 +271,7 @@ def _shares_pipe(pid: int, launcher: int) -> bool:
 
 
 def _target(pid: int) -> str | None:
-    """The file behind descriptor 0; None if it may not be seen."""
+    """The file behind descriptor 0; None if it cannot be read."""
     try:
         return str(Path(f"/proc/{pid}/fd/0").readlink())
     except OSError:

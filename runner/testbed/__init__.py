@@ -1,9 +1,8 @@
-"""A testbed: a small cluster on one machine, made of network namespaces joined by a delay line.
+"""A testbed: a small cluster on one machine: network namespaces joined by a delay line.
 
 The functions are ``up(name, nodes, latency_s, rate_bps)``, ``status(name)``, ``down(name)`` and
 ``run(name, argv)``. :func:`find_testbed` and :func:`launch_words` are for code that starts MPI
-programs itself. docs/howto/testbed.md says how a testbed works and in what it differs from a
-network.
+programs itself. docs/howto/testbed.md says how a testbed works and how it differs from a network.
 """
 
 from runner.testbed.launch import launch_words, run

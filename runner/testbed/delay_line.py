@@ -3,9 +3,9 @@
 The program is compiled on first use into the user's cache.
 
 The rate limit is a token bucket of the kernel on each node's device, so that senders notice a full
-link. The delay line also keeps the rate by itself, but it cannot stop a sender, because the kernel
-drops what a full TUN device does not take. So all bytes that TCP's window allows wait in its queue,
-and a short message waits behind them. With a token bucket in front, TCP holds the rest back.
+link. The delay line also limits the rate, but it cannot stop a sender, because the kernel drops
+packets for a full TUN device. So all bytes in TCP's window would wait in its queue, with short
+messages behind them. With a token bucket in front, TCP holds the rest back.
 
 The shared page (``struct shared`` in native/testbed.h) is mapped by the delay line and by this
 process.
@@ -38,7 +38,7 @@ def cache_dir() -> Path:
 
 
 def delay_line_program() -> Path:
-    """Path of the compiled program; it is compiled if it is missing.
+    """Path of the program, which is compiled if missing.
 
     Raises RunnerError if it cannot be compiled or stored, or if others could change it.
     """
@@ -50,7 +50,7 @@ def delay_line_program() -> Path:
             return place
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
             _compile(sources, Path(work))
-            # Two builders at the same time make the same program; the later one replaces it
+            # Two concurrent builders produce the same program; the later one replaces it
             # completely.
             (Path(work) / "program").chmod(PROGRAM)
             (Path(work) / "program").replace(place)
@@ -106,7 +106,7 @@ def _compile(sources: dict[str, str], work: Path) -> None:
 
 
 def shape(nodes: tuple[Node, ...], rate_bps: int, mtu: int) -> bool:
-    """Put a token bucket on every node's device; False if this kernel or ``tc`` has none."""
+    """Put a token bucket on every node's device; False if this kernel or ``tc`` lacks it."""
     tool = shutil.which("tc")
     if tool is None:
         return False
@@ -138,11 +138,11 @@ FILE = "shared"
 
 @dataclass(frozen=True)
 class Counters:
-    """What the delay line counted since its start; ``late_max_ns`` is the largest delay so far.
+    """Counters of the delay line since its start; ``late_max_ns`` is the largest delay so far.
 
-    ``flying``: bytes on their way at this moment; ``flying_max``: the most there were at once since
-    :func:`forget_most`; ``flying_byte_ns``: the sum over delivered packets of bytes times way, so
-    its growth over a time is the mean number of bytes on their way.
+    ``flying``: bytes in flight now; ``flying_max``: the largest number since :func:`forget_most`;
+    ``flying_byte_ns``: the sum over delivered packets of bytes times ns in flight, so its growth
+    rate is the mean number of bytes in flight.
     """
 
     latency_ns: int
@@ -159,14 +159,14 @@ class Counters:
 
 
 def create_shared_page(directory: Path) -> Path:
-    """Make an empty page."""
+    """Create an empty page."""
     path = directory / FILE
     write_private(path, bytes(mmap.PAGESIZE))
     return path
 
 
 def read_counters(directory: Path) -> Counters:
-    """The counters at this moment."""
+    """The present counters."""
     with (directory / FILE).open("rb") as file:
         return Counters(*_WORDS.unpack(file.read(_WORDS.size)))
 
@@ -178,6 +178,6 @@ def set_link(directory: Path, latency_s: float, rate_bps: int) -> None:
 
 
 def forget_most(directory: Path) -> None:
-    """Count the most bytes on their way at once anew."""
+    """Restart counting the largest number of bytes in flight."""
     with (directory / FILE).open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
         struct.pack_into("<Q", page, 8 * _MOST, 0)

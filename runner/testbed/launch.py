@@ -67,9 +67,9 @@ def _case(node: Node) -> str:
 
 
 def launch_words(testbed: Testbed, prrte: bool) -> tuple[str, ...]:
-    """Words for the command line of ``mpirun`` (``prrte``: Open MPI 5 or later).
+    """Arguments for ``mpirun`` (``prrte``: Open MPI 5 or later).
 
-    The default is not to bind. A rank has its node's CPUs already; the launcher assumes that all
+    The default is not to bind. A rank already has its node's CPUs; the launcher assumes that all
     nodes look alike and would bind the first rank of each node to the same CPU. The default is set
     as a parameter, not as ``--bind-to``, because that option may occur only once.
     """

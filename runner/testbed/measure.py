@@ -1,9 +1,9 @@
 """Measures a testbed: its state, the correction of its latency, and its round trip and bandwidth.
 
-The state comes with the testbed's own limits if they are measured.
+The state includes the testbed's own limits if they are measured.
 
-The correction is the time that devices and wake-ups cost each way; with it the latency is the
-requested one.
+The correction is the time that devices and wake-ups cost each way; it makes the latency equal the
+request.
 
 Round trip and bandwidth are measured between the first two nodes with real TCP.
 """
@@ -32,9 +32,9 @@ STREAM_S = 0.6
 
 
 def status(name: str = state.DEFAULT_NAME, with_limits: bool = True) -> Status:
-    """The state of testbed ``name``; with its limits too (about two seconds) if ``with_limits``.
+    """The state of testbed ``name``, ``with_limits`` including its limits (about two seconds).
 
-    Raises RunnerError if the nodes of a testbed that is up cannot talk to each other.
+    Raises RunnerError if the nodes of a running testbed cannot talk to each other.
     """
     testbed = state.read_testbed(name)
     if testbed is None:
@@ -115,12 +115,11 @@ _PACKET_BITS = 8 * 60
 def compensation(testbed: Testbed) -> float:
     """Seconds to subtract from the delay line's own wait, each way; between 0 and the latency.
 
-    The first estimate is the round trip without delay. A delay line that has to sleep costs more
-    than one that does not. So the estimate is then corrected at the requested latency, with the
-    link as it will be, because the component that keeps the rate costs time too. One reading
-    scatters by a third of a short latency; so an attempt is the median of several readings at one
-    wait, and the best attempt is used. The time that a packet needs to pass the link is not
-    latency.
+    The first estimate is the round trip without delay. A delay line that sleeps costs more. So the
+    estimate is then corrected at the requested latency, with the final link, because the rate
+    limiter costs time, too. One reading scatters by a third of a short latency; so an attempt is
+    the median of several readings at one wait, and the best attempt is used. A packet's
+    transmission time is not latency.
     """
     latency_s = testbed.latency_s
     if not latency_s:

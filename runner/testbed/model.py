@@ -1,7 +1,7 @@
-"""The description of a testbed and of its state, and what it needs of the machine.
+"""The description of a testbed and of its state, and its requirements on the machine.
 
-Descriptions are plain dataclasses that become JSON and are read from it. The last part finds what
-this machine lacks and reports all of it in one message.
+Descriptions are plain dataclasses that become JSON and are read from it. :func:`missing_needs`
+lists what this machine lacks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runner.files.paths import exists
 
 @dataclass(frozen=True)
 class NodeProcess:
-    """A process, identified by id and start time, because the kernel uses ids again."""
+    """A process, identified by id and start time, because the kernel reuses ids."""
 
     pid: int
     started_ticks: int
@@ -37,7 +37,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Testbed:
-    """A testbed that was brought up.
+    """A running testbed.
 
     ``latency_s`` is seconds each way. ``rate_bps`` is bits per second of each link in each
     direction (0: unlimited). ``compensation_s`` is the time in seconds that devices and wake-ups
@@ -59,7 +59,7 @@ class Testbed:
     mtu: int
     compensation_s: float = 0.0
     shaper: str = "none"
-    """What limits the rate: ``tbf`` (and the delay line), ``delay line`` alone, or ``none``."""
+    """The rate limiter: ``tbf`` (and the delay line), ``delay line`` alone, or ``none``."""
 
     @property
     def network(self) -> str:
@@ -90,16 +90,16 @@ class Testbed:
 
     @property
     def shared_cpus(self) -> bool:
-        """Whether nodes share CPUs, so that even one rank per node is oversubscribed."""
+        """True if nodes share CPUs, so that even one rank per node is oversubscribed."""
         return sum(len(node.cpus) for node in self.nodes) > len(self.cpus)
 
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a testbed, and what was just measured between its first two nodes.
+    """The state of a testbed, and measurements between its first two nodes.
 
-    ``state``: ``up``; ``down``; ``broken`` (parts of it are left, but it does not work). Times are
-    in seconds, rates in bits per second, CPU shares in CPUs. Figures are None if not measured.
+    ``state``: ``up``; ``down``; ``broken`` (parts are left, but it does not work). Times are in
+    seconds, rates in bits per second, CPU shares in CPUs. Figures are None if not measured.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Status:
     """Mean lateness of a packet's delivery during the round trips, in seconds."""
     dropped: int | None = None
     realtime: bool | None = None
-    """Whether the delay line has real-time priority."""
+    """True if the delay line has real-time priority."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ SET_NAMESPACE = "nsenter"
 
 
 def missing_needs() -> list[str]:
-    """What this machine or user lacks, in words; empty if a testbed can be brought up."""
+    """What this machine or user lacks, for readers; empty if a testbed can be brought up."""
     needs = []
     if sys.platform != "linux":
         return ["Linux (network namespaces)"]
@@ -193,7 +193,7 @@ def missing_needs() -> list[str]:
 
 
 def require() -> None:
-    """Raise RunnerError that names all that is missing."""
+    """Raise RunnerError that lists everything missing."""
     lacking = missing_needs()
     if lacking:
         raise RunnerError(

@@ -1,8 +1,8 @@
 """The processes of a testbed: recognised by a token in their environment, and ended.
 
 The delay line, the node processes and every process started in a node carry the token of their
-instance. So no other process is taken for one of them, and processes are found even if the record
-of their instance was lost while it was written.
+instance. So other processes are never mistaken for them, and they are found even if their
+instance's record was lost.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _PATIENCE_S = 5.0
 
 
 def node_process(pid: int) -> NodeProcess | None:
-    """The process with this id at this moment; None if there is none."""
+    """The present process with this id; None if there is none."""
     times = process_time(pid)
     return None if times is None else NodeProcess(pid, times.started_ticks)
 
 
 def alive(process: NodeProcess) -> bool:
-    """Whether this process still runs; a zombie does not, nor does another process with its id."""
+    """True if this process still runs; a zombie, or another process with its id, does not count."""
     return start_of(process.pid) == process.started_ticks
 
 
@@ -37,8 +37,8 @@ def with_token(token: str) -> list[NodeProcess]:
     entry = f"{TOKEN}={token}".encode()
     processes = []
     for pid in all_pids():
-        # A program that was started replaces its environment: look at the start first, so that
-        # what is found cannot be another process with the same id.
+        # A new program replaces its environment: read the start first, so that the result cannot be
+        # another process with the same id.
         process = node_process(pid)
         if process and entry in read_proc(f"/proc/{pid}/environ").split(b"\0") and alive(process):
             processes.append(process)

@@ -1,4 +1,4 @@
-"""Brings a testbed up and down, and removes what a crash left."""
+"""Brings a testbed up and down, and removes the remains of a crash."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runner.testbed.processes import TOKEN, end_all, node_process, with_token
 MTU = 65520
 MAX_NODES = 64
 SPIN_NS = 30_000
-"""So many nanoseconds before a packet is due the delay line stops sleeping.
+"""The delay line stops sleeping this many nanoseconds before a packet is due.
 
 Timers wake it about 30 us late.
 """
@@ -49,9 +49,9 @@ def up(
 
     ``latency_s`` is seconds each way, ``rate_bps`` bits per second of each link in each direction
     (0: unlimited). ``cores`` is the number of CPUs of each node; None: equal shares of all CPUs.
-    The delay line runs on the last CPU, which it has alone if the nodes leave one. The remains of
-    an earlier testbed after a crash are removed first. Raises RunnerError if the machine cannot
-    carry a testbed, or if a testbed of this name is up with other properties.
+    The delay line runs on the last CPU, alone if the nodes leave it free. The remains of a crashed
+    testbed are removed first. Raises RunnerError if the machine cannot carry a testbed, or if a
+    testbed of this name is up with other properties.
     """
     _check(nodes, latency_s, rate_bps, mtu)
     cpus = _cpus(nodes, cores)
@@ -80,7 +80,7 @@ def up(
 
 
 def down(name: str = state.DEFAULT_NAME) -> Removal:
-    """End every process of the testbed and remove all of it; a missing testbed is no error."""
+    """End every process of the testbed and remove all of it; a missing testbed is not an error."""
     place = state.directory(name)
     if not exists(place):
         return Removal(name, False, 0)
@@ -143,8 +143,7 @@ def _start(
     program = delay_line.delay_line_program()
     token = uuid.uuid4().hex
     make_folder(place / "tmp")
-    # Written before any process is started: whatever happens, the next call finds every process by
-    # it.
+    # Written before any process is started: it lets the next call find every process.
     write_private(place / state.TOKEN_FILE, token)
     nodes = len(cpus)
     subnet = _free_subnet(name)
@@ -193,7 +192,7 @@ def _cpus(nodes: int, cores: int | None) -> list[tuple[int, ...]]:
 
 
 def _free_subnet(name: str) -> str:
-    """A network that this machine has no route to yet; for one name the same one, if it is free.
+    """A network to which this machine has no route yet; always the same for a name, if free.
 
     It is part of 198.18.0.0/15, which RFC 2544 reserves for tests of networks.
     """

@@ -45,7 +45,7 @@ def root() -> Path:
 
 
 def is_name(name: str) -> bool:
-    """Whether the text is allowed as the name of a testbed."""
+    """True if the text is allowed as the name of a testbed."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -63,7 +63,7 @@ def directory(name: str) -> Path:
 
 
 def trusted_directory(name: str) -> Path:
-    """The same; RunnerError is raised too if other users control the directory."""
+    """The same; also raises RunnerError if other users control the directory."""
     place = directory(name)
     refuse_others(root(), place)
     return place
@@ -80,8 +80,8 @@ def names() -> list[str]:
 def hold_lock() -> Iterator[None]:
     """Hold the lock of all testbeds while one is brought up or down; a crash frees it.
 
-    All testbeds have one lock: they share the networks, and two that are calibrated at the same
-    time disturb each other.
+    All testbeds have one lock: they share the networks, and simultaneous calibrations disturb each
+    other.
     """
     try:
         lock = private_folder(root()) / "lock"
@@ -115,7 +115,7 @@ def write_testbed(testbed: Testbed) -> None:
 
 
 def read_testbed(name: str) -> Testbed | None:
-    """The record; None if there is no readable one.
+    """The record; None if it is missing or not readable.
 
     Raises RunnerError if others control the place, because its content is run as root.
     """
@@ -128,7 +128,7 @@ def read_testbed(name: str) -> Testbed | None:
 
 
 def works(testbed: Testbed) -> bool:
-    """Whether the delay line and every node of the record are still alive."""
+    """True if the delay line and every node of the record are still alive."""
     return alive(testbed.line) and all(alive(node.process) for node in testbed.nodes)
 
 

@@ -1,4 +1,4 @@
-"""What a program communicates: the profiling library, the counts, features and profile of a run."""
+"""The communication of a program: profiling library, and the counts, features, profile of a run."""
 
 from runner.trace.checks import FeaturesError
 from runner.trace.document import Features, features_from_json, load_features

@@ -1,7 +1,7 @@
-"""The profiling library: compiled on first use, and whether a program can load it.
+"""Compiles the profiling library on first use, and checks if a program can load it.
 
 It is compiled with the ``mpicc`` of the MPI library into the user's cache
-(:mod:`runner.c_library`). There is one profiling library per MPI library (version, place, header)
+(:mod:`runner.c_library`). There is one profiling library per MPI library (version, path, header)
 and source text.
 
 A statically linked program has no dynamic loader and cannot load it.
@@ -27,7 +27,7 @@ def cache_dir() -> Path:
 
 
 def make_cache() -> Path:
-    """The cache directory, made if it is missing; raises RunnerError if it cannot be written."""
+    """The cache directory, created if missing; raises RunnerError if it is not writable."""
     return code_folder(cache_dir())
 
 
@@ -52,7 +52,7 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
 
 
 def _state(library: Library, compiler: Sequence[str]) -> list[str]:
-    """What tells one installation from another one in the same place."""
+    """The data that distinguish an installation from another at the same path."""
     place = real_path(library.bin)
     words = [library.family, library.version, str(place), *compiler]
     for path in (Path(compiler[0]), *sorted((place.parent / "lib").glob("libmpi.so*"))):

@@ -1,4 +1,4 @@
-"""Checks of what a features file holds; errors name file and key."""
+"""Checks of a features file's content; errors name file and key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RETRY_HINT = "Write it again: autotune features -o FILE -- PROGRAM ARGS"
 
 
 class FeaturesError(RunnerError):
-    """A features file that cannot be used."""
+    """An unusable features file."""
 
 
 class EntryChecks:

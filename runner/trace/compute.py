@@ -19,7 +19,7 @@ _LARGEST_RATIO = 1000.0
 
 
 def feature_values(ranks: Sequence[RankCounts], cores: int) -> dict[str, float]:
-    """Every feature in the order of the schema; ``cores``: those that the launch may use."""
+    """Every feature in schema order; ``cores`` is the number that the launch may use."""
     values = {
         **_p2p(ranks),
         **_patterns(ranks),
@@ -102,7 +102,7 @@ def _collectives(ranks: Sequence[RankCounts]) -> dict[str, float]:
 def communication_ns(rank: RankCounts) -> int:
     """Nanoseconds in MPI calls, at most the wall time.
 
-    With several threads inside MPI at once the sum could be more than the process's wall time.
+    With several threads inside MPI at once the sum could exceed the process's wall time.
     """
     return min(sum(op.ns for op in rank.ops.values()), rank.wall_ns)
 

@@ -13,7 +13,7 @@ from runner.trace.schema import SIZE_BINS
 
 FORMAT = "autotune-trace 1"
 _MOST_BYTES = 256 * MIB
-"""Of the counts of one rank."""
+"""Limit for the counts of one rank."""
 OPERATIONS = (
     *("send", "recv", "wait", "barrier", "bcast", "scatter", "reduce", "gather", "allgather"),
     *("allreduce", "alltoall", "reduce_scatter", "scan", "neighbor", "rma", "other"),
@@ -36,9 +36,9 @@ class OpCounts:
 
 
 class RowKind(NamedTuple):
-    """What the calls of one row have in common.
+    """The common properties of the calls in one row.
 
-    ``size_bin`` is a bin of schema.SIZE_BINS. ``comm_size`` is 0 where no communicator matters.
+    ``size_bin`` is a bin of schema.SIZE_BINS. ``comm_size`` is 0 if no communicator matters.
     ``far``: the receiver, or a part of the communicator, is on another node. Receives, waits,
     one-sided and other calls have neither size nor partners: 0, 0 and False.
     """
@@ -51,9 +51,9 @@ class RowKind(NamedTuple):
 
 
 class RowSums(NamedTuple):
-    """The calls of one row on one rank: ``ns`` spent in them; ``bytes`` of ``wait``: requests.
+    """The calls of one row on one rank: ``ns`` spent in them; for ``wait``, ``bytes`` are requests.
 
-    The calls of ``send`` are messages. A call that sends none (to MPI_PROC_NULL, or the start of
+    The calls of ``send`` are messages. A call without a message (to MPI_PROC_NULL, or the start of
     persistent requests) adds only its time, to a row of size 0.
     """
 
@@ -68,10 +68,10 @@ class RankCounts:
 
     ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
     processes outside MPI_COMM_WORLD. ``timed_calls`` maps operations to the calls between
-    ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part.
-    The ``ns`` of the ``rows`` of an operation add up to those in ``ops``. ``commutes`` is False if
-    the rank created an operation that does not commute, None if that is not known: other processes
-    were started, or the calls were counted in mpi4py.
+    ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part. The
+    ``ns`` of the ``rows`` of an operation add up to those in ``ops``. ``commutes`` is False if the
+    rank created an operation that does not commute, None if unknown: other processes were started,
+    or mpi4py counted the calls.
     """
 
     rank: int
@@ -96,7 +96,7 @@ class RankCounts:
 def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
     """The counts of all ranks, in order.
 
-    Raises RunnerError if a rank left no file or an unfinished one, or if the ranks do not form one
+    Raises RunnerError if a rank's file is missing or unfinished, or if the ranks do not form one
     world of ``ranks`` processes.
     """
     files = {path.name: path for path in entries(directory) if path.name.startswith("rank-")}

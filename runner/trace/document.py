@@ -1,4 +1,4 @@
-"""The features of one program as a value, and the file ``app_features.json`` that holds them."""
+"""The features of one program and their file ``app_features.json``."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _LARGEST_MIB = 4
 
 @dataclass(frozen=True)
 class Features:
-    """The features that one traced run gave.
+    """The features from one traced run.
 
     ``values`` holds every name of FEATURE_NAMES, finite and not negative. ``method`` is ``pmpi``
     (the profiling library) or ``mpi4py`` (the substitute without a compiler). ``machine`` holds
     ``fingerprint``, ``cpu_model`` and ``hostname`` as texts. ``app``, ``input`` and ``cluster`` are
     None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
     ``figure_s``: the seconds that a search compares, the program's own figure or the launch's time.
-    ``profile`` and ``figure_s`` are None if they were not recorded; ``partners`` is None if they
-    were not, or if there are too many.
+    ``profile``, ``figure_s`` and ``partners`` are None if not recorded; ``partners`` also if there
+    are too many.
     """
 
     values: dict[str, float]
@@ -70,7 +70,7 @@ class Features:
             ) from None
 
     def portable(self) -> Features:
-        """The features for other machines: without paths of this machine."""
+        """The features without paths of this machine, for use on others."""
         words = tuple(Path(w).name if Path(w).is_absolute() else w for w in self.argv)
         return dataclasses.replace(self, argv=words, cwd=".")
 
@@ -100,8 +100,8 @@ class Features:
 def load_features(path: Path | str) -> Features:
     """Read and check a features file.
 
-    Raises FeaturesError with file and key if the file cannot be read, is cut off, has NaN, missing
-    or unknown keys, another schema version, or values out of range.
+    Raises FeaturesError with file and key if the file is unreadable or truncated, or has NaN,
+    missing or unknown keys, another schema version, or values out of range.
     """
     place = str(path)
     try:
@@ -127,7 +127,7 @@ def load_features(path: Path | str) -> Features:
 
 
 def features_from_json(data: Any, place: str = "features") -> Features:
-    """Features from the content of a file; errors (FeaturesError) name ``place``."""
+    """Features from a file's content; errors (FeaturesError) name ``place``."""
     if not isinstance(data, dict):
         raise FeaturesError(
             f"{place}: expected a JSON object with a features schema.\n{RETRY_HINT}",

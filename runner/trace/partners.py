@@ -1,6 +1,6 @@
-"""Which ranks sent messages to which in a traced run, and on which node each of them was.
+"""Message partners: the messages between ranks in a traced run, and the node of each rank.
 
-With it one can say how many messages another mapping of the ranks would send between nodes.
+They show how many messages another mapping of the ranks would send between nodes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from runner.trace.checks import EntryChecks
 from runner.trace.counts import RankCounts
 
 MOST_PAIRS = 20_000
-"""Programs with more pairs of ranks have no partners in their features: the file would be large."""
+"""Features of programs with more pairs of ranks have no partners: the file would be large."""
 
 
 class Pair(NamedTuple):
@@ -28,24 +28,25 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Partners:
-    """``nodes``: the number of the node of each rank, in the order of their first ranks, from 0;
-    ``pairs``: all pairs of ranks with messages. Ranks count in MPI_COMM_WORLD; messages to
+    """``nodes``: the node number of each rank; nodes are numbered from 0 by their first ranks.
+    ``pairs``: all pairs of ranks with messages. Ranks are those of MPI_COMM_WORLD; messages to
     processes outside of it are left out."""
 
     nodes: tuple[int, ...]
     pairs: tuple[Pair, ...]
 
     def far(self, nodes: Sequence[int]) -> float:
-        """The share of the messages between nodes if the ranks were on these; 0 without any."""
+        """The share of the messages between nodes if each rank were on these; 0 without
+        messages."""
         total = sum(pair.messages for pair in self.pairs)
         across = sum(p.messages for p in self.pairs if nodes[p.sender] != nodes[p.receiver])
         return across / total if total else 0.0
 
     def in_turn(self) -> tuple[int, ...] | None:
-        """The node of each rank if the ranks were dealt out to the nodes in turn.
+        """The node of each rank if ranks were distributed round-robin.
 
-        None where the nodes had numbers of ranks that differ by more than one: then such a mapping
-        would change how many ranks a node has.
+        None if the nodes' numbers of ranks differ by more than one: then such a mapping would
+        change the ranks per node.
         """
         counts = Counter(self.nodes).values()
         if max(counts) - min(counts) > 1:
@@ -58,8 +59,8 @@ class Partners:
 
 
 def partners_of(ranks: Sequence[RankCounts]) -> Partners | None:
-    """The partners in a run from the counts of all its ranks, of which there is one at least; None
-    if there are too many pairs."""
+    """The partners in a run from the counts of all its ranks (at least one); None if there are too
+    many pairs."""
     if sum(len(rank.to) for rank in ranks) > MOST_PAIRS:
         return None
     numbers: dict[str, int] = {}
@@ -73,8 +74,8 @@ def partners_of(ranks: Sequence[RankCounts]) -> Partners | None:
 
 
 def partners_from_json(data: Any, ranks: int, nodes: int, check: EntryChecks) -> Partners:
-    """The partners in a features file of so many ranks on so many nodes; raises FeaturesError with
-    file and key if they are wrong."""
+    """The partners in a features file of ``ranks`` ranks on ``nodes`` nodes; raises FeaturesError
+    with file and key if they are invalid."""
     raw = check.mapping("partners", data)
     check.keys("partners", raw, ("nodes", "pairs"))
     of_ranks = check.elements("partners.nodes", raw["nodes"])

@@ -1,7 +1,7 @@
-"""Where the communication time of a traced run went: calls and time by what was called.
+"""The profile of a traced run: its communication time by kind of call.
 
 A row holds the calls of one operation, size class, communicator size and partner scope. All times
-are in seconds, all figures are means over the ranks of the run where nothing else is said.
+are in seconds, and all figures are means over the ranks of the run unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class ProfileRow:
     """The calls of one kind.
 
     ``operation`` is one of counts.OPERATIONS, ``size_bin`` a bin of schema.SIZE_BINS. ``comm_size``
-    is 0 where no communicator matters (``send``, ``recv``, ``wait``, ``rma``, ``other``). ``far``:
-    the receiver, or a part of the communicator, is on another node.
+    is 0 if no communicator matters (``send``, ``recv``, ``wait``, ``rma``, ``other``). ``far``: the
+    receiver, or a part of the communicator, is on another node.
 
     ``calls``, ``bytes`` and ``seconds`` are means over all ranks. ``bytes`` of ``wait`` is the
     number of requests handed to its calls. The calls of ``send`` are messages; the time of a call
-    that sends none (to MPI_PROC_NULL, or the start of persistent requests) is in a row of size 0,
-    and persistent messages have no time. ``least_seconds`` is the time of the rank with the least,
-    of those that made such calls: what remains without waiting for others. ``rank_share`` is the
-    share of the ranks (above 0, at most 1) that made such calls.
+    without a message (to MPI_PROC_NULL, or the start of persistent requests) is in a row of size 0,
+    and persistent messages have no time. ``least_seconds`` is the smallest time of a rank that made
+    such calls: the time without waiting for others. ``rank_share`` is the share of the ranks (above
+    0, at most 1) that made such calls.
     """
 
     operation: str
@@ -48,14 +48,14 @@ class ProfileRow:
 
     @property
     def kind(self) -> RowKind:
-        """What no other row of the profile has."""
+        """The key of the row, unique in the profile."""
         return RowKind(self.operation, self.nonblocking, self.size_bin, self.comm_size, self.far)
 
     @property
     def waiting_s(self) -> float:
-        """Seconds beyond the rank with the least, mean over all ranks; for this row alone.
+        """Seconds beyond the rank with the least time, mean over all ranks; only for this row.
 
-        Rows with calls of different ranks do not add up: use Profile.waiting for an operation.
+        Rows with calls of different ranks cannot be added: use Profile.waiting for an operation.
         """
         return max(self.seconds - self.rank_share * self.least_seconds, 0.0)
 
@@ -64,9 +64,9 @@ class ProfileRow:
 class Profile:
     """The profile of one run.
 
-    ``rows`` have no two of a kind. ``compute_s`` is the time from Init to Finalize outside of MPI
-    calls. ``waiting`` maps each operation of the rows to the seconds beyond the rank that spent
-    the least in it, of those that called it; both are means over all ranks.
+    ``rows`` have distinct kinds. ``compute_s`` is the time from Init to Finalize outside of MPI
+    calls. ``waiting`` maps each operation of the rows to the seconds beyond the calling rank that
+    spent the least in it. Both are means over all ranks.
     """
 
     rows: tuple[ProfileRow, ...]
@@ -75,7 +75,7 @@ class Profile:
 
     @property
     def communication_s(self) -> float:
-        """Seconds in MPI calls; with several threads in MPI it may be more than the run took."""
+        """Seconds in MPI calls; with several threads in MPI it may exceed the run's time."""
         return sum(row.seconds for row in self.rows)
 
     @property
@@ -84,7 +84,7 @@ class Profile:
         return sum(self.waiting.values())
 
     def seconds(self, operation: str) -> float:
-        """Seconds in the calls of an operation; 0 for one that was not called."""
+        """Seconds in the calls of an operation; 0 if it was not called."""
         return sum(row.seconds for row in self.rows if row.operation == operation)
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class Profile:
 def profile_of(ranks: Sequence[RankCounts]) -> Profile:
     """The profile of a run from the counts of all its ranks; rows in the order of the operations.
 
-    There must be one rank at least.
+    There must be at least one rank.
     """
     kinds = sorted(
         {kind for rank in ranks for kind in rank.rows},
@@ -125,7 +125,8 @@ def _row(kind: RowKind, ranks: Sequence[RankCounts]) -> ProfileRow:
 
 
 def _waiting(operation: str, ranks: Sequence[RankCounts]) -> float:
-    """Over all rows of the operation, so that ranks whose calls fall into other rows compare."""
+    """Computed over all rows of the operation, because ranks' calls may fall into different
+    rows."""
     times_ns = [
         sum(sums.ns for kind, sums in rank.rows.items() if kind.operation == operation)
         for rank in ranks
@@ -139,7 +140,7 @@ _ROW_KEYS = tuple(field.name for field in dataclasses.fields(ProfileRow))
 
 
 def profile_from_json(data: Any, check: EntryChecks) -> Profile:
-    """The profile in a features file; raises FeaturesError with file and key if it is wrong."""
+    """The profile in a features file; raises FeaturesError with file and key if it is invalid."""
     raw = check.mapping("profile", data)
     check.keys("profile", raw, _KEYS)
     rows: dict[RowKind, ProfileRow] = {}

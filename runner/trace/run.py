@@ -30,7 +30,7 @@ Method = Literal["auto", "pmpi", "mpi4py"]
 
 
 class NotTraceable(RunnerError):
-    """The program or the environment rules preloading out; the program was not run."""
+    """The program or the environment prevents preloading; the program was not run."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ def trace(
 
 @dataclass(frozen=True)
 class CountedRun:
-    """A run, and what all ranks together called.
+    """A run, and the calls of all ranks together.
 
-    ``calls`` maps operations to their number in what is timed: the part between
-    ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)`` if the program marks it and prints its own figure,
-    else the whole run. It is None if the program cannot be counted; then it was run without
-    counting. ``commutes``: whether all operations of the whole run commute; None if not known.
+    ``calls`` maps operations to their number in the timed part: between ``MPI_Pcontrol(1)`` and
+    ``MPI_Pcontrol(0)`` if the program marks it and prints its own figure, else the whole run. It is
+    None if the program was run without counting because it cannot be counted. ``commutes``: True if
+    all operations of the whole run commute; None if unknown.
     """
 
     record: RunRecord
@@ -91,7 +91,7 @@ class CountedRun:
 
 
 def run_with_counts(runner: Runner, spec: LaunchSpec) -> CountedRun:
-    """One run with the profiling library, or without it where that is not possible."""
+    """One run with the profiling library, or without it if that is impossible."""
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
     try:
         if is_static(Path(program)):
@@ -117,7 +117,7 @@ def run_with_counts(runner: Runner, spec: LaunchSpec) -> CountedRun:
 
 
 def _commutes(ranks: Sequence[RankCounts]) -> bool | None:
-    """Whether the operations of all ranks commute; None if it is not known of one of them."""
+    """True if the operations of all ranks commute; None if unknown for one of them."""
     answers = {rank.commutes for rank in ranks}
     if False in answers:
         return False
@@ -125,7 +125,7 @@ def _commutes(ranks: Sequence[RankCounts]) -> bool | None:
 
 
 def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]) -> LaunchSpec:
-    """``spec`` with environment variables for the ranks alone, on all nodes.
+    """``spec`` with environment variables for the ranks only, on all nodes.
 
     The variables do not go into the launcher's own environment, because the launcher must not load
     the library.

@@ -1,8 +1,8 @@
 """The features of a program: names, units and definitions.
 
-A change of a name, a definition or the order needs a new version of the schema, because models are
-trained on these. Source: Pellegrini, section 4.6. The thesis gives 14 of its 19 features; the other
-five of :data:`THESIS_NAMES` are our completions in the same sense.
+A change of a name, a definition or the order needs a new schema version, because models are trained
+on them. Source: Pellegrini, section 4.6. The thesis gives 14 of its 19 features; the other five of
+:data:`THESIS_NAMES` are our own additions in the same spirit.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ COLLECTIVES = (
     "scan",
     "neighbor",
 )
-"""Collective operations with counts of their own; v, w and non-blocking forms are included."""
+"""Collective operations that are counted separately, with their v, w and non-blocking forms."""
 
 
 @dataclass(frozen=True)
 class FeatureSpec:
     """One feature.
 
-    ``kind``: ``count`` features are the same in every run of a program that communicates the same;
-    ``time`` features are measured. ``scale`` is ``log2`` if distances are taken on log2(1 + x),
-    because values span orders of magnitude.
+    ``kind``: ``count`` features are equal in every run with the same communication; ``time``
+    features are measured. ``scale`` is ``log2`` if distances use log2(1 + x), because values span
+    orders of magnitude.
     """
 
     name: str
@@ -224,7 +224,7 @@ def _collective(name: str) -> tuple[FeatureSpec, FeatureSpec]:
 
 
 def bin_words(index: int) -> str:
-    """The message sizes of a histogram bin, in words."""
+    """The message sizes of a histogram bin, for readers."""
     if index == 0:
         return "of 0 bytes"
     if index == SIZE_BINS - 1:
@@ -248,6 +248,6 @@ FEATURES: tuple[FeatureSpec, ...] = (
 )
 FEATURE_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES)
 THESIS_NAMES: tuple[str, ...] = tuple(spec.name for spec in _THESIS)
-"""The 19 features of the thesis (Pellegrini, figure 4.6), as far as they are known."""
+"""The 19 features of the thesis (Pellegrini, figure 4.6), as far as known."""
 COUNT_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES if spec.is_count)
 SPECS: dict[str, FeatureSpec] = {spec.name: spec for spec in FEATURES}

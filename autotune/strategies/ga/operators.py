@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 class Rates:
     """Mutation rates of offspring: probabilities, and the expected number of inserted genes.
 
-    The latter is one for all children, or there is a row per child.
+    The latter is one number for all children, or one row per child.
     """
 
     individual: float
@@ -44,8 +44,8 @@ class Operators:
     def deal(self, count: int, lengths: tuple[int, int], rng: np.random.Generator) -> list[Codes]:
         """Random individuals with a length drawn from the range, both ends included.
 
-        Parameters are dealt like cards, with a newly shuffled pack when one is used up. So all of
-        them occur as soon as there are as many genes as parameters.
+        Parameters are dealt like cards, and a used pack is reshuffled. So all of them occur once
+        there are as many genes as parameters.
         """
         optional = np.flatnonzero(self._optional)
         low, high = (min(length or len(optional), len(optional)) for length in lengths)
@@ -54,8 +54,8 @@ class Operators:
         for _ in range(count):
             length = int(rng.integers(low, max(low, high) + 1))
             if len(pack) < length:
-                # The rest of the pack is dealt first, then cards of a pack without these, so that
-                # none comes twice.
+                # The rest of the pack is dealt first, then cards of a pack without these: none
+                # occurs twice.
                 rest = [int(p) for p in rng.permutation(optional) if int(p) not in pack]
                 hand, pack = pack + rest[: length - len(pack)], rest[length - len(pack) :]
             else:
@@ -66,7 +66,7 @@ class Operators:
     def balance(self, length: int, rng: np.random.Generator) -> list[Codes]:
         """Individuals of this length in which each level of each parameter occurs once.
 
-        The last ones may be shorter. A parameter that cannot be left out has a level in each.
+        The last ones may be shorter. A mandatory parameter has a level in each.
         """
         left = {
             place: rng.permutation(np.arange(low, size)).tolist()
@@ -84,7 +84,7 @@ class Operators:
         return dealt
 
     def neighbours(self, codes: Codes) -> Matrix:
-        """All individuals with one other choice in one parameter, one per row."""
+        """All individuals that differ by one choice in one parameter, one per row."""
         places = np.repeat(np.arange(len(self._sizes)), self._sizes)
         choices = np.concatenate([np.arange(size) for size in self._sizes])
         rows = np.tile(np.array(codes, dtype=np.intp), (len(places), 1))
@@ -96,9 +96,8 @@ class Operators:
     ) -> Matrix:
         """Children of two parents, with lengths between those of the parents.
 
-        The parents are the same for all children, or there is a row of each per child. A gene of
-        both parents is inherited with the value of either. The remaining places get genes that one
-        of the parents has.
+        Parents are common to all children, or given in one row per child. A gene of both parents is
+        inherited with either value. The remaining places get genes of one parent.
         """
         shape = (count, len(self._sizes))
         first, second = np.broadcast_to(np.array(a), shape), np.broadcast_to(np.array(b), shape)
@@ -113,7 +112,7 @@ class Operators:
         return np.asarray(np.where(single, genes, children), dtype=np.intp)
 
     def mutate(self, children: Matrix, rates: Rates, rng: np.random.Generator) -> Matrix:
-        """Change, remove and insert genes of the children that are chosen for mutation."""
+        """Change, remove and insert genes of the children selected for mutation."""
         shape = children.shape
         mutants = rng.random((shape[0], 1)) < rates.individual
         present = (children > 0) | ~self._optional

@@ -1,4 +1,4 @@
-"""The options of the genetic search (Pellegrini 1.8), and the values of the thesis for them."""
+"""The options of the genetic search (Pellegrini 1.8), and their values in the thesis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autotune.strategies.ga.operators import Rates
 from autotune.strategies.options import Option, OptionValue, table
 
 _STEP = 0.5
-"""Share of changed levels that go to a neighbouring level, if the levels are ordered."""
+"""Share of changed ordered levels that move to a neighbouring level."""
 _DROP = 0.1
 """Probability that a parameter of a mutated child is left out."""
 
@@ -34,15 +34,15 @@ class GeneticOptions:
     ei_patience: int
     min_trials: int
     thesis: bool = False
-    """Whether the search follows the text of the thesis only.
+    """True if the search follows the text of the thesis only.
 
-    The default is then no individual and no progress, the first population is whole, and children
-    stay as they were bred.
+    Then the default is not an individual and not progress, the first population is complete, and
+    children are not changed after breeding.
     """
 
     @property
     def is_assisted(self) -> bool:
-        """Whether a surrogate selects the children."""
+        """True if a surrogate selects the children."""
         return self.breed > 1
 
 

@@ -1,10 +1,10 @@
-"""The genetic search: which individual is run next, and what is learned from its run.
+"""The genetic search: it selects the next individual to run, and learns from its run.
 
 Both forms go through the same steps: **ask**, choose **parents**, **cross** and **mutate** them
 (:mod:`autotune.strategies.ga.operators`), **repair** (:class:`autotune.strategies.codec.Codec`),
-**judge**, **tell**. Without a surrogate, as in the thesis (:class:`Population`), a run judges each
-child. With one (:class:`AssistedPopulation`) a model of the runs so far judges many children, and
-only the best is run.
+**judge**, **tell**. Without a surrogate (:class:`Population`, as in the thesis) each child is
+judged by a run. With one (:class:`AssistedPopulation`) a model of the runs so far judges many
+children, and only the best is run.
 
 Each is a pure function of the ordered trials and the seed: nothing is stored.
 """
@@ -32,18 +32,18 @@ from autotune.strategies.models.joint_model import JointModel
 Scatter = tuple[float, float]
 
 _TRIES = 50
-"""Random individuals that are dealt where a new one is needed."""
+"""Number of random individuals that are dealt if a new one is needed."""
 _IDLE = 20
-"""Generations in a row without a new individual after which a newcomer is added."""
+"""A newcomer is added after this number of consecutive generations without a new individual."""
 
-# Of the search with a surrogate.
+# For the search with a surrogate.
 _BELIEF = Prior(pairs=0.2, stiffness=1.0, noises=(0.02, 0.05, 0.12), rounds=3)
-"""Pairs have small effects, so a child of two good parents is expected to have the gains of both.
+"""Pairs have small effects, so a child of two good parents should have the gains of both.
 
 Three levels of noise and three rounds keep the fit of 100 runs short.
 """
 _CLIP = 0.3
-"""Log ratio that stands for everything slower, failures included: that of ``auto``."""
+"""Log ratio assigned to everything slower, including failures: that of ``auto``."""
 _BEST = 3
 """Number of the best individuals whose one-step neighbours are candidates."""
 _SHARE = 3
@@ -51,15 +51,15 @@ _SHARE = 3
 _MULTIPLES = (1, 4, 16)
 """Multiples of the planned number of new genes that children get."""
 _PAIRS = 4
-"""Pairs of parents of a generation that only the surrogate judges."""
+"""Pairs of parents in a generation judged only by the surrogate."""
 
-# Streams of random numbers: no two uses of one form share one.
+# Streams of random numbers: different uses never share one.
 _START, _DRAW, _BREED, _NEWCOMER, _EXTRA = range(5)
 _CHILD, _SAMPLES = 1, 2
 
 
 class GeneticSearch(ABC):
-    """What both forms share: they are told the ratios of settings and asked what to run next.
+    """The common base of both forms: they receive ratios of settings and propose the next run.
 
     A ratio is stored for the whole search, so a child that equals a known setting costs no run.
     """
@@ -75,7 +75,7 @@ class GeneticSearch(ABC):
     @property
     @abstractmethod
     def is_finished(self) -> bool:
-        """Whether the search has ended by its own rules."""
+        """True if the search has ended by its own rules."""
 
     @abstractmethod
     def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
@@ -90,15 +90,15 @@ class GeneticSearch(ABC):
 
     @abstractmethod
     def relabel(self) -> None:
-        """Merge individuals that are equal since the codec learned of inactive parameters."""
+        """Merge individuals that became equal when the codec learned of inactive parameters."""
 
     def favourite(self) -> Codes | None:
-        """The individual with the best estimate; None if that is the default, and without
+        """The individual with the best estimate; None if it is the default, or without
         estimates."""
         return None
 
     def _settle(self, codes: Codes) -> Codes | None:
-        """The individual, repaired if it breaks a rule; None if it cannot be."""
+        """The individual, repaired if it breaks a rule; None if that is impossible."""
         return self._codec.settle_codes(codes)
 
     def _rng(self, *stream: int) -> np.random.Generator:
@@ -108,10 +108,10 @@ class GeneticSearch(ABC):
 class Population(GeneticSearch):
     """The search without a surrogate: a tournament in a population is one generation.
 
-    Its individuals are run. Then its two best are the parents of children, which replace the worst
+    Its individuals are run. Then its two best become parents of children, which replace the worst
     individuals and are run in the next tournament. ``seeds`` are individuals of the first
-    population (the warm start). A setting that the population did not ask for replaces the worst
-    individual if it is better.
+    population (the warm start). A setting from elsewhere replaces the worst individual if it is
+    better.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Population(GeneticSearch):
         self._idle = 0
         self.generation = 0
         self.known_children = 0
-        """Children that equalled a known or pending setting and so cost no run."""
+        """Children that equalled a known or pending setting and so needed no run."""
         self.is_exhausted = False
         self.members = self._first(seeds)
         self._initial = set(self.members)
@@ -132,7 +132,7 @@ class Population(GeneticSearch):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the patience or the number of generations is used up."""
+        """True if the patience or the number of generations is used up."""
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
             return True
@@ -141,8 +141,8 @@ class Population(GeneticSearch):
     def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
         """The next individual of the tournament.
 
-        If the tournament waits only for running ones, it is another individual that has not run
-        yet, else an extra child of the best two.
+        If the tournament only waits for running ones, it is another individual without a run, or
+        else an extra child of the best two.
         """
         if self.is_exhausted:
             return None
@@ -184,14 +184,14 @@ class Population(GeneticSearch):
             self._tournament = self._draw()
 
     def _draw(self) -> list[int]:
-        """A tournament: all that have not run yet, and a random draw from the others."""
+        """A tournament: all individuals without a run, and a random draw from the others."""
         rng = self._rng(_DRAW, self.generation)
         order: list[int] = rng.permutation(len(self.members)).tolist()
         order.sort(key=lambda i: self.members[i] in self._ratios)
         return order[: self._plan.tournament]
 
     def _reproduce(self) -> None:
-        """Let the two best of the tournament have offspring, which replace the worst."""
+        """Let the two best of the tournament have offspring, which replaces the worst."""
         plan = self._plan
         ranking = sorted(self._tournament, key=self._fitness)
         rng = self._rng(_BREED, self.generation)
@@ -233,7 +233,7 @@ class Population(GeneticSearch):
         return [*fresh, *repeats, *[a] * count][:count]
 
     def _count(self) -> None:
-        """Judge the generation: a new best, none, or nothing that could be one."""
+        """Classify the generation: a new best, none, or no candidate for one."""
         self.generation += 1
         has_begun = all(codes in self._ratios for codes in self._initial)
         if self._plan.thesis:
@@ -251,7 +251,7 @@ class Population(GeneticSearch):
                 self._replace_worst(newcomer)
 
     def _population_best(self) -> float:
-        """The best fitness in the population; what was repaired to the default does not count."""
+        """The best fitness in the population; repairs that gave the default do not count."""
         values = [
             self._fitness(i) for i in self._places_with_ratio() if self.members[i] != self._default
         ]
@@ -305,7 +305,8 @@ class Population(GeneticSearch):
         return population or members
 
     def _plant(self, members: list[Codes], name: int, rng: np.random.Generator) -> None:
-        """Add an absent parameter to an individual; no other loses its only occurrence."""
+        """Add an absent parameter to an individual without removing the only occurrence of
+        another."""
         for _ in range(_TRIES):
             place = int(rng.integers(len(members)))
             codes = list(members[place])
@@ -329,9 +330,9 @@ class Population(GeneticSearch):
 class AssistedPopulation(GeneticSearch):
     """The search with a surrogate: one run is one child.
 
-    The population are the best individuals so far by the surrogate's estimates; a child takes the
-    place of the worst if it is better. The surrogate selects the child to be run by its expected
-    improvement. ``seeds`` are individuals of the first generation (the warm start).
+    The population consists of the best individuals so far by the surrogate's estimates; a better
+    child replaces the worst. The surrogate selects the child to be run by its expected improvement.
+    ``seeds`` are individuals of the first generation (the warm start).
     """
 
     def __init__(
@@ -349,11 +350,11 @@ class AssistedPopulation(GeneticSearch):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the search has ended by its own rules.
+        """True if the search has ended by its own rules.
 
-        Without a limit of generations it ends if there was no new best for ``patience``
-        generations after as many others, or for ``ei_patience`` ones and no candidate is worth a
-        run.  A best among the first individuals is often a lucky run.
+        Without a limit of generations it ends after ``patience`` generations without a new best,
+        not counting the first ``patience`` ones, or after ``ei_patience`` ones if no candidate is
+        worth a run. A best among the first individuals is often a lucky run.
         """
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
@@ -372,7 +373,7 @@ class AssistedPopulation(GeneticSearch):
         return self._trials // self._plan.offspring
 
     def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
-        """The child that is most worth a run."""
+        """The child that is most worth running."""
         return self._select(running, ordinal)[0]
 
     def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
@@ -382,7 +383,7 @@ class AssistedPopulation(GeneticSearch):
         worth = self._fit_surrogate().improvement(candidates)
         if self._ratios:
             candidates, worth = self._evolve(candidates, worth, rng)
-        # Ties (many before anything is known) are broken at random, so that seeds differ.
+        # Ties (frequent before anything is known) are broken at random, so that seeds differ.
         order = np.lexsort((rng.random(len(candidates)), -worth))
         for place, codes in self._fresh(candidates, order, running):
             return codes, float(worth[place])
@@ -403,10 +404,10 @@ class AssistedPopulation(GeneticSearch):
     def _children(
         self, members: list[Codes], count: int, pairs: int, rng: np.random.Generator
     ) -> Matrix:
-        """Children of so many pairs of parents, each the two best of a tournament.
+        """``count`` children of ``pairs`` pairs of parents, each the two best of a tournament.
 
-        A third of them gets the planned number of new genes, the others a multiple of it: how many
-        unknown genes are worth a run together is for the surrogate to say.
+        A third of them gets the planned number of new genes, the others a multiple of it: the
+        surrogate decides how many unknown genes are worth a run together.
         """
         orders = rng.permuted(np.tile(np.arange(len(members)), (pairs, 1)), axis=1)
         best = np.sort(orders[:, : self._plan.tournament], axis=1)[:, [0, min(1, len(members) - 1)]]
@@ -419,9 +420,9 @@ class AssistedPopulation(GeneticSearch):
     def _evolve(
         self, rows: Matrix, worth: Floats, rng: np.random.Generator
     ) -> tuple[Matrix, Floats]:
-        """The candidates with those of further generations, which only the surrogate judges.
+        """The candidates and further generations of them, which only the surrogate judges.
 
-        The fitness of a generation is what a run of the individual is worth.
+        An individual's fitness is the value of running it.
         """
         for _ in range(self._plan.inner):
             order = np.lexsort((rng.random(len(rows)), -worth))[: 4 * self._plan.population]
@@ -440,9 +441,9 @@ class AssistedPopulation(GeneticSearch):
     def _fresh(
         self, rows: Matrix, order: NDArray[np.intp], running: Collection[Codes]
     ) -> Iterator[tuple[int, Codes]]:
-        """The rows, in this order and in canonical form, that are neither known nor being run.
+        """The rows, in this order and in canonical form, that are neither known nor running.
 
-        The first is the place of the row.
+        Yields the index of the row and its codes.
         """
         for place in order.tolist():
             codes = self._settle(tuple(rows[place].tolist()))

@@ -1,7 +1,7 @@
 """The genetic search as a strategy for studies, and as an Optuna sampler.
 
-The sampler asks and tells the search itself (:mod:`autotune.strategies.ga.population`), which says
-step by step what becomes of a generation.
+The sampler drives the search itself by ask and tell (:mod:`autotune.strategies.ga.population`,
+which describes the steps of a generation).
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distribu
 class GASampler(BaseSampler):
     """Genetic search over a space; its state is a function of the study's finished trials.
 
-    Trials are ordered by their user attribute ``number``, else by Optuna's own number. A trial that
-    comes late makes the sampler rebuild the population. ``seeds`` are individuals of the first
-    population.
+    Trials are ordered by their user attribute ``number``, else by Optuna's own number. After a late
+    trial the sampler rebuilds the population. ``seeds`` are individuals of the first population.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class GASampler(BaseSampler):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the search has ended by its own rules, after the trials seen so far."""
+        """True if the search has ended by its own rules, after the trials seen so far."""
         return self._population.is_finished
 
     def favourite(self) -> Setting | None:
@@ -55,7 +54,7 @@ class GASampler(BaseSampler):
         return None if codes is None else self._codec.decode(codes)
 
     def set_seed(self, seed: int) -> None:
-        """Set the seed of what is drawn outside the population."""
+        """Set the seed for everything drawn outside the population."""
         self._rng = np.random.default_rng([seed])
 
     def follow(self, study: Study) -> None:
@@ -176,7 +175,8 @@ class Genetic(OptunaStrategy):
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
         # The thesis runs every individual once. A surrogate compares a lucky run with all others
-        # that share a level with it; a run of another individual tells it more than a second one.
+        # that share a level with it; a run of another individual is more informative than a
+        # repetition.
         self.repeats = self.values["rules"] != "thesis" and self.values["breed"] == 1
         self.estimates = self.values["breed"] != 1
 
@@ -216,9 +216,9 @@ class Genetic(OptunaStrategy):
         return self._ga
 
     def favourite(self) -> Setting | None:
-        """The measured setting with the best estimate of the surrogate; None without a surrogate.
+        """The measured setting with the surrogate's best estimate.
 
-        None too if nothing is estimated to be faster than the default.
+        None without a surrogate, or if no setting is estimated to be faster than the default.
         """
         self._ga.follow(self._study)
         return self._ga.favourite()

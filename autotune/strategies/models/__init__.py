@@ -1,1 +1,1 @@
-"""Models of what a setting costs, which the strategies share."""
+"""Models of the cost of a setting, shared by the strategies."""

@@ -1,10 +1,9 @@
 """Surrogate with additive effects of levels and of pairs, each parameter shrunk separately.
 
-The log ratio of a setting is the sum of one effect per parameter that it changes, and of one per
-pair of these parameters. The default has the effect 0. The size of a parameter's effects is learned
-from the data (empirical Bayes). So further levels of a parameter that was seen to matter are
-expected to have effects too, and those of a parameter that does nothing are not. The mean effect of
-a change, usually a loss, is learned too.
+The log ratio of a setting is the sum of one effect per changed parameter and one per pair of them.
+The default has the effect 0. The size of a parameter's effects is learned from the data (empirical
+Bayes). So other levels of a parameter that matters are expected to have effects, too, and those of
+an irrelevant parameter are not. The mean effect of a change, usually a loss, is also learned.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Prior:
     stiffness: float = 2.0
     """Weight of the prior of ``total``, in levels of data per parameter."""
     pairs: float = 0.6
-    """Standard deviation of a pair's effect, in multiples of that of its two parameters."""
+    """Standard deviation of a pair's effect, as a multiple of that of its two parameters."""
     drift: float = 0.01
     drift_sd: float = 0.03
     """Mean effect of changing one parameter, and its standard deviation."""
@@ -51,8 +50,7 @@ class Prior:
     tail: float = 4.0
     """Degrees of freedom of Student's t for runs slower than predicted (0: normal).
 
-    One launch in five may be three times as slow and must not count against all levels of its
-    setting.
+    One launch in five may be three times slower; it must not count against its setting's levels.
     """
     correlation: float = 0.2
     """Correlation of the effects of any two levels of a parameter."""
@@ -60,7 +58,7 @@ class Prior:
 
 
 def one_thread() -> Any:
-    """A context without BLAS threads, which would still spin while the next run is measured."""
+    """A context without BLAS threads, which would otherwise still spin during the next run."""
     return _BLAS.limit(limits=1, user_api="blas")
 
 
@@ -87,8 +85,8 @@ class Kernel(Levels):
     def alike(self, codes: Matrix) -> Callable[[Floats], Floats]:
         """A function that multiplies the settings' one-hot vectors with a matrix like ``blocks``.
 
-        The matrix is 0 between choices of two parameters, so each element of the product is one
-        element of the matrix. A product is valid until the next one.
+        The matrix is 0 between choices of different parameters, so each element of the product is
+        an element of the matrix. A product is valid until the next one.
         """
         flat = self.room("places", len(codes), np.intp)
         product = self.room("product", len(codes), np.float64)
@@ -100,7 +98,7 @@ class Kernel(Levels):
     def room(self, use: str, rows: int, kind: type) -> NDArray[Any]:
         """An array of shape (rows, choices) for one use at a time.
 
-        It is kept: the pages of a new array of a megabyte cost more time than its content.
+        It is reused: the pages of a new megabyte array cost more time than its content.
         """
         if use not in self._rooms or len(self._rooms[use]) < rows:
             self._rooms[use] = np.empty((rows, self.total), dtype=kind)
@@ -130,8 +128,7 @@ class _Fit:
 class Additive:
     """The surrogate, fitted to ``codes`` (settings, parameters) and ``logs``, their log ratios.
 
-    ``scatter`` is the noise as repeated runs of one setting show it: a variance and its degrees of
-    freedom.
+    ``scatter`` is the noise of repeated runs of one setting: a variance and its degrees of freedom.
     """
 
     def __init__(
@@ -155,12 +152,12 @@ class Additive:
         self._logs = logs - belief.drift * self._changes
         self._each = kernel.each(self._hot)
         self._rest = self._each - belief.pairs**2 / 2 * self._each**2
-        # Levels that were never tried say nothing about the size of the effects.
+        # Untried levels say nothing about the size of the effects.
         tried_levels = np.bincount(kernel.owner, self._hot.any(axis=0), len(kernel.starts))
         ranks = np.clip(tried_levels - kernel.optional, 0, kernel.ranks)
         with one_thread():
-            # With few runs, the fit can confuse noise with effects of pairs. From one start it
-            # stays near that start, so several levels of noise are compared.
+            # With few runs, the fit can confuse noise with effects of pairs. It stays near its
+            # start, so several levels of noise are compared.
             fits = [self._fit_effects(ranks, noise, scatter) for noise in belief.noises]
             best = max(fits, key=lambda fit: fit.evidence)
             self.noise, self.sizes = best.noise, best.sizes
@@ -191,7 +188,7 @@ class Additive:
     def _fit_effects(self, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]) -> _Fit:
         """The size of each parameter's effects at one noise, by expectation maximisation.
 
-        ``ranks``: how many levels of each parameter, other than the default's, were tried.
+        ``ranks``: the number of tried levels of each parameter, without the default's.
         """
         belief = self._belief
         sizes, own, trust = self.sizes, noise**2, np.ones(len(self._logs))
@@ -218,7 +215,7 @@ class Additive:
 
         ``own``: variance of each run.
         """
-        # The square has each pair of parameters twice and each parameter with itself.
+        # The square contains each pair of parameters twice, and each parameter with itself.
         pair = (np.sqrt(sizes) @ self._each) ** 2
         matrix = (sizes @ self._rest + self._belief.pairs**2 / 2 * pair).reshape(len(own), -1)
         matrix += self._belief.drift_sd**2 * np.outer(self._changes, self._changes)
@@ -236,7 +233,7 @@ class Additive:
         single = alike(scale[:, None] * blocks) @ self._hot.T
         root = alike(np.sqrt(scale)[:, None] * blocks) @ self._hot.T
         square = alike(scale[:, None] * blocks**2) @ self._hot.T
-        # Each step in its place: see Kernel.room.
+        # Each step in place: see Kernel.room.
         pair = np.square(root, out=root)
         pair -= square
         pair *= self._belief.pairs**2 / 2
@@ -258,8 +255,8 @@ def _alike(size: int, axis: tuple[int, ...], optional: bool, correlation: float)
     """Prior covariance of the effects of one parameter's choices; the largest variance is 1.
 
     Levels of an ordered parameter are more similar the closer they are. If unset (code 0) is
-    allowed, effects are relative to it: its own effect is 0, and if its place on the axis is known,
-    its neighbours differ little from it.
+    allowed, effects are relative to it: its effect is 0, and if its position on the axis is known,
+    its neighbours differ little.
     """
     place = np.arange(size, dtype=np.float64)
     likeness = np.eye(size)

@@ -1,7 +1,7 @@
 """Levels that are cliffs: a setting with one of them is far slower, or fails.
 
-A run that is no cliff clears all of its levels at once; one that is accuses them together. It is
-the model of noisy group testing, solved by belief propagation.
+A run without a cliff clears all its levels at once; a run with one accuses them together. This is
+noisy group testing, solved by belief propagation.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class CliffPrior:
 
     rate: float = 0.15
     weight: float = 8.0
-    """Probability that a level is a cliff, and the weight of this in levels."""
+    """Probability that a level is a cliff, and the weight of this prior in levels."""
     miss_rate: float = 0.02
-    """Probability that a run of a cliff looks like a usual one."""
+    """Probability that a run with a cliff looks like a usual one."""
     chance: float = 0.03
     """Probability that a run which looks like a cliff was slow by chance."""
     sure: float = 0.005
@@ -32,11 +32,11 @@ class CliffPrior:
 
 
 class Cliffs:
-    """Which levels are cliffs, given ``codes`` (settings, parameters).
+    """The probable cliffs among the levels, given ``codes`` (settings, parameters).
 
-    ``fell`` marks the runs that look like a cliff, ``sure`` those of them that leave little doubt.
-    ``rate`` is the learned share of cliffs among the levels, ``log_clear`` (choices,) the log
-    probability that a choice is none.
+    ``fell`` marks the runs that look like a cliff, ``sure`` the clear ones among them. ``rate`` is
+    the learned share of cliffs among the levels, ``log_clear`` (choices,) the log probability that
+    a choice is not one.
     """
 
     def __init__(
@@ -59,7 +59,8 @@ class Cliffs:
         self.rate, odds = prior.rate, np.zeros(levels.total)
         for turn in range(prior.rounds):
             odds = math.log(self.rate / (1 - self.rate)) + clear_odds + messages.sum(axis=0)
-            # What the other runs say about each level, then whether the others explain the run.
+            # The other runs' evidence on each level, then how well the other levels explain the
+            # run.
             logs = np.where(suspects, _log_clear(odds - messages), 0.0)
             others_clear = np.exp(logs.sum(axis=1, keepdims=True) - logs)
             fresh = np.where(suspects, -np.log1p(-(1 - own_chance) * others_clear), 0.0)

@@ -1,4 +1,4 @@
-"""Measured settings with the surrogate that is fitted to them."""
+"""Measured settings and the surrogate fitted to them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from autotune.strategies.models.additive import Additive, Kernel, Prior, expecte
 _MOST = 150
 """Largest number of settings in the fit: the best of them and the latest."""
 _REACH = 5.0
-"""Runs count by their times as far above the best one, in multiples of the largest loss."""
+"""Range of counted times above the best one, in multiples of the largest loss."""
 _LARGEST_GAIN = 20.0
-"""A gain counts up to this multiple of the largest loss: no program is 400 times as fast."""
+"""A gain counts up to this multiple of the largest loss: no program is 400 times faster."""
 
 
 class Estimates:
-    """The surrogate of a search: it is told ratios one by one and is fitted when it is asked.
+    """The surrogate of a search: it receives ratios one by one and is fitted on demand.
 
-    ``clip`` is the log ratio that stands for everything slower, failures included. ``has_default``:
-    the default is a setting of the space, so that no best estimate is above its 0.
+    ``clip`` is the log ratio assigned to everything slower, including failures. ``has_default``:
+    the default is a setting of the space, so that the best estimate is at most its 0.
     """
 
     def __init__(self, codec: Codec, belief: Prior, clip: float, *, has_default: bool) -> None:
@@ -41,10 +41,10 @@ class Estimates:
         self._means: Floats = np.zeros(0)
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
-        """Replace what is known by these ratios to the default (infinite: it failed).
+        """Replace the data by these ratios to the default (infinite: failed).
 
-        ``scatter`` is the noise that the default's own runs show: a variance of log times and its
-        degrees of freedom.
+        ``scatter`` is the noise of the default's own runs: a variance of log times and its degrees
+        of freedom.
         """
         self._ratios = dict(ratios)
         self._scatter = (0.0, 0.0)
@@ -97,17 +97,16 @@ class Estimates:
 
 
 def telling_logs(logs: Floats, clip: float) -> Floats:
-    """Log ratios as the fit takes them: at most ``clip``, and not far above the best one.
+    """Log ratios for the fit: at most ``clip``, and not far above the best one.
 
-    Where the default is several times slower than the best, the runs near the best one matter, and
-    how much slower the others are does not.
+    If the default is several times slower than the best, only runs near the best matter.
     """
     best = max(float(logs.min(initial=0.0)), -_LARGEST_GAIN * clip)
     return np.clip(logs, best, min(clip, best + _REACH * clip))
 
 
 def most_telling(ratios: Mapping[Codes, float]) -> Mapping[Codes, float]:
-    """The ratios that a fit takes: all, or if they are many the best and the latest."""
+    """The ratios used in a fit: all, or if there are many, the best and the latest."""
     if len(ratios) <= _MOST:
         return ratios
     latest = list(ratios)[-_MOST // 3 :]

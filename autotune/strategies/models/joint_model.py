@@ -1,4 +1,4 @@
-"""What ``auto`` estimates in a large space, in which it changes many parameters at once."""
+"""The model of ``auto`` for a large space, in which it changes many parameters at once."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from autotune.strategies.models.estimates import most_telling, telling_logs
 from autotune.strategies.models.sparse import Beliefs, Columns, SparseEffects
 
 _STARTS = 3
-"""Number of the best measured settings from which candidates are sought."""
+"""Number of the best measured settings from which climbs start."""
 _OWN = 0.3
-"""Weight of the own run of a setting in its estimate, against the effects of its levels."""
+"""Weight of a setting's own run in its estimate, relative to the effects of its levels."""
 _REST = 1e-6
 """Weight of the mean in the expected improvement."""
 _SURE = 2.0
-"""A run slower than this multiple of the log ratio of a cliff was hardly slow by chance."""
+"""A run slower than this multiple of a cliff's log ratio was hardly slow by chance."""
 
 
 class JointModel:
     """Sparse effects of levels, and levels that are cliffs; the candidates are climbed to.
 
     ``clip`` is the log ratio above which a run shows a cliff. ``has_default``: the default is a
-    setting of the space. ``rng`` gives the generator for a number of measured settings, so that the
-    same settings give the same samples.
+    setting of the space. ``rng`` returns the generator for a number of measured settings, so that
+    the same settings give the same samples.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class JointModel:
         self.fit({}, None)
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
-        """Replace what is known by these ratios to the default (infinite: it failed).
+        """Replace the data by these ratios to the default (infinite: failed).
 
-        ``scatter`` is the noise that the default's own runs show: a variance of log times and its
-        degrees of freedom.
+        ``scatter`` is the noise of the default's own runs: a variance of log times and its degrees
+        of freedom.
         """
         with one_thread():
             self._fit(ratios, scatter or (0.0, 0.0))
@@ -75,7 +75,8 @@ class JointModel:
             return self._acquisition().values(rows)
 
     def ranking(self) -> tuple[list[Codes], Floats]:
-        """The measured settings but cliffs by their estimates, the best first, and these."""
+        """The measured settings without cliffs by their estimates, best first, and the
+        estimates."""
         order = np.argsort(self._estimates, kind="stable")
         return [tuple(self._codes[i].tolist()) for i in order], self._estimates[order]
 
@@ -101,7 +102,7 @@ class JointModel:
         logs = np.log(np.array(list(telling_ratios.values()), dtype=np.float64))
         fell = logs > self._clip
         self._cliffs = Cliffs(self._levels, CliffPrior(), codes, fell, logs > _SURE * self._clip)
-        # The size of a slowdown is of no interest, so runs of cliffs are not in the effects.
+        # The size of a slowdown is irrelevant, so runs of cliffs are not used for the effects.
         codes, logs = codes[~fell], telling_logs(logs[~fell], self._clip)
         self._effects = SparseEffects(
             self._levels,
@@ -113,7 +114,7 @@ class JointModel:
             (min(scatter[0], self._clip**2), scatter[1]),
         )
         means = self._effects.mean(codes)
-        # Interactions of parameters are in no effect of a level, but in the setting's own run.
+        # Interactions of parameters appear in no effect of a level, only in the setting's own run.
         self._codes: Matrix = codes
         self._estimates: Floats = means + _OWN * (logs - means)
 
@@ -128,7 +129,7 @@ class SafeImprovement:
 
     It is the mean of max(best - log ratio, 0) over ``samples`` of the effects (samples, choices),
     times the probability that no level of the setting is a cliff. So unknown levels are changed
-    together as far as the costs and cliffs that were seen allow.
+    together as far as the observed costs and cliffs allow.
     """
 
     def __init__(self, levels: Levels, samples: Floats, cliffs: Cliffs, best: float) -> None:
@@ -150,6 +151,6 @@ class SafeImprovement:
 
     def _safe(self, logs: Floats, clear: Floats) -> Floats:
         gains = np.maximum(self._best - logs, 0.0).mean(axis=0)
-        # Where no sample improves, the mean decides.
+        # If no sample improves, the mean decides.
         gains += _REST * np.exp(self._best - logs.mean(axis=0))
         return np.asarray(gains * np.exp(clear), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What ``auto`` estimates in a small space, in which every setting is scored."""
+"""The model of ``auto`` for a small space, in which every setting is scored."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ListedModel:
         self._estimates = Estimates(codec, Prior(), clip, has_default=has_default)
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
-        """Replace what is known by these ratios to the default (infinite: it failed)."""
+        """Replace the data by these ratios to the default (infinite: failed)."""
         self._estimates.fit(ratios, scatter)
 
     def candidates(self, is_new: Callable[[Codes], bool]) -> tuple[list[Codes], Floats]:

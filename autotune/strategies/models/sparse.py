@@ -2,10 +2,10 @@
 
 The log ratio of a setting is the sum of the effects of its levels. Few levels act: an effect is
 either drawn from a wide normal distribution, or it is a small cost. The mean of these costs, their
-spread and the noise are learned, too. If one level of a parameter acts, its others are likely to.
-Neighbouring levels of a size share an effect, and so do all levels of a parameter that has no
-order. The prior of "spike and slab": Mitchell and Beauchamp, JASA 83 (1988), and George and
-McCulloch, JASA 88 (1993).
+spread and the noise are learned, too. If one level of a parameter acts, others probably do.
+Neighbouring levels of a size share an effect, and so do all levels of an unordered parameter. The
+prior of "spike and slab": Mitchell and Beauchamp, JASA 83 (1988), and George and McCulloch, JASA 88
+(1993).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Beliefs:
     acting: float = 2.0
     """Levels expected to act in the whole space."""
     sibling_chance: float = 0.4
-    """Probability that a level acts if another one of its parameter does."""
+    """Probability that a level acts if another level of its parameter does."""
     most: float = 0.5
     """Largest probability that a level acts."""
     slab: float = 0.12
@@ -39,11 +39,11 @@ class Beliefs:
     """Standard deviation of these costs around their mean, and its weight in levels."""
     noise: float = 0.03
     noise_weight: float = 6.0
-    """Standard deviation of one measured log ratio, and the weight of this in runs."""
+    """Standard deviation of one measured log ratio, and the weight of this prior in runs."""
     tail: float = 4.0
     """Degrees of freedom of Student's t for runs slower than predicted.
 
-    A launch that was slow by chance must not count against all levels of its setting.
+    A launch that was slow by chance must not count against its setting's levels.
     """
     burn: int = 40
     thin: int = 3
@@ -52,9 +52,9 @@ class Beliefs:
 
 
 class Columns:
-    """The effects of one space: one of each free choice, and one of each group of choices.
+    """The effects of one space: one for each free choice, and one for each group of choices.
 
-    ``members`` (columns, choices) says which choices have the effect of a column.
+    ``members`` (columns, choices) marks the choices that have the effect of a column.
     """
 
     def __init__(self, codec: Codec, levels: Levels, beliefs: Beliefs) -> None:
@@ -67,12 +67,12 @@ class Columns:
         owners = [*levels.owner[free].tolist(), *(place for place, _ in groups)]
         self.owners = np.array(owners, dtype=np.uint64)
         own = np.arange(len(owners)) < len(free)
-        # A choice that cannot be unset has no known place without it, so it has no mean cost.
+        # A mandatory choice has no reference without it, so it has no mean cost.
         has_cost = own & codec.optional[np.array(owners, dtype=np.intp)]
         single_chance = min(beliefs.most, beliefs.acting / max(len(codec.sizes), 1))
         self.sibling_odds = float(_logit(max(beliefs.sibling_chance, single_chance)))
         rivals = np.bincount(owners, minlength=len(codec.sizes))[owners] - 1
-        # That no column of a parameter acts is more probable than their single odds say.
+        # The odds that no column of a parameter acts exceed what their single odds imply.
         quiet = np.log1p(-max(beliefs.sibling_chance, single_chance)) - np.log1p(-single_chance)
         odds = _logit(single_chance) + rivals * quiet
         self.facts = np.stack([odds, own, has_cost], axis=1).astype(np.float64)
@@ -81,10 +81,9 @@ class Columns:
 class SparseEffects:
     """Samples of the effects, given settings and their log ratios.
 
-    ``codes`` has the shape (settings, parameters), ``logs`` (settings,).
-    ``scatter`` is the noise as repeated runs of one setting show it: a variance and its degrees of
-    freedom. ``samples`` has the effect of each choice, shape (samples, choices). The same ``rng``
-    gives the same samples.
+    ``codes`` has the shape (settings, parameters), ``logs`` (settings,). ``scatter`` is the noise
+    of repeated runs of one setting: a variance and its degrees of freedom. ``samples`` has the
+    effect of each choice, shape (samples, choices). The same ``rng`` gives the same samples.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ def _draw(
     rng: np.random.Generator,
     scatter: tuple[float, float],
 ) -> Floats:
-    """Samples of the columns' effects; ``inside`` (runs, columns) says which runs have which."""
+    """Samples of the columns' effects; ``inside`` (runs, columns) marks the columns of each run."""
     count, width = inside.shape
     belongs, runs = np.nonzero(inside.T)
     starts = np.searchsorted(belongs, np.arange(width + 1))

@@ -1,7 +1,7 @@
 """The Gibbs sweeps of :mod:`autotune.strategies.models.sparse`, compiled
 (:mod:`runner.runtimes.core.kernels`).
 
-All random numbers are drawn before and passed in.
+All random numbers are drawn beforehand and passed in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KERNELS = {
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 _NOTHING = 1e-8
-"""Variance of the effect of a group of levels that does not act."""
+"""Variance of the effect of an inactive group of levels."""
 
 
 def sweep(
@@ -41,17 +41,17 @@ def sweep(
     effects: Any,
     work: Any,
 ) -> None:
-    """Sweep over all columns again and again; fill ``samples`` (samples, columns) on the way.
+    """Sweep repeatedly over all columns; fill ``samples`` (samples, columns) on the way.
 
     ``shape``: runs, columns, owners, sweeps before the first sample, sweeps per sample, samples.
-    ``runs[starts[c]:starts[c + 1]]`` are the runs that column c is in. ``columns`` (columns, 3):
-    the prior's log odds that the column acts if no other of its owner does, whether it has its own
-    cost (1 or 0), and the share of the mean cost that this cost has on the mean. ``prior``:
-    variance of an acting effect, log odds beside an acting one, mean cost, its variance, variance
-    of a cost, weight of that, variance of the noise, weight of that, degrees of freedom of the
-    tail. ``normals`` (sweeps, columns + 1), ``logistics`` (sweeps, columns), ``gammas``
-    (sweeps, runs) and ``totals`` (sweeps, 2) are random. ``effects`` (columns, 2) and ``work``
-    (2 * runs + owners) need no values.
+    ``runs[starts[c]:starts[c + 1]]`` are the runs with column c. ``columns`` (columns, 3): the
+    prior log odds that the column acts if no other of its owner does, 1 if it has its own cost
+    (else 0), and the share of the mean cost that this cost has on the mean. ``prior``: variance of
+    an acting effect, log odds beside an acting one, mean cost, its variance, variance of a cost,
+    weight of that, variance of the noise, weight of that, degrees of freedom of the tail.
+    ``normals`` (sweeps, columns + 1), ``logistics`` (sweeps, columns), ``gammas`` (sweeps, runs)
+    and ``totals`` (sweeps, 2) are random. ``effects`` (columns, 2) and ``work`` (2 * runs + owners)
+    need no values.
     """
     s = carray(shape, (6,))
     count, width, many = s[0], s[1], s[2]
@@ -92,7 +92,7 @@ def sweep(
         for c in range(ZERO, width):
             begin, end = first[c], first[c + ONE]
             if begin == end and not keep:
-                continue  # No run has it, so it changes nothing; it is drawn for samples only.
+                continue  # No run has it, so it changes nothing; it is only drawn for the samples.
             old = effect[c, 0]
             a, b = 0.0, 0.0
             for k in range(begin, end):

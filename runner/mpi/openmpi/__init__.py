@@ -1,1 +1,1 @@
-"""Open MPI: its adapter, parameters, tables and what it shows."""
+"""Open MPI: its adapter, parameters, tables, and the values that it shows."""

@@ -94,10 +94,10 @@ from runner.mpi.openmpi.windows import (
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
-"""The parameter with variables for all ranks, and what separates them."""
+"""The parameter with variables for all ranks, and their separator."""
 _YIELD = "mpi_yield_when_idle"
 _MOST_BYTES = 16 * MIB
-"""Of the values that a rank wrote."""
+"""Limit for the values that a rank wrote."""
 _BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
@@ -131,7 +131,7 @@ class OpenMPI(Adapter):
         **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),
         **dict.fromkeys(("mpirun", "mpiexec", "orterun", "orterun_wrapper", "orted"), "4.1"),
     }
-    # Seen sometimes with 5.0.11, exit code 213; the same command then works.
+    # Sometimes seen with 5.0.11 (exit code 213); the same command then works.
     hiccups = ("PMIx server's listener thread failed to start",)
     refusals = (
         "not enough slots",
@@ -158,9 +158,9 @@ class OpenMPI(Adapter):
         self.prrte = library.version_tuple >= (5,)
         self.forwards_input = not self.prrte
         self._has_ucx_traffic = False
-        """Whether UCX carried the messages of a run."""
+        """True if UCX carried the messages of a run."""
         self._no_log_files = False
-        """Whether UCX could not open its log in a run."""
+        """True if UCX could not open its log in a run."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
@@ -203,9 +203,9 @@ class OpenMPI(Adapter):
         return [*words, *self.program(spec)]
 
     def _logs_ucx(self, spec: LaunchSpec) -> bool:
-        """Whether UCX is asked for its log: it has a part in the launch, as far as is known.
+        """True if UCX should write its log because it is known to have a part in the launch.
 
-        UCX that the library chose by itself is known from the first run on.
+        If the library chose UCX by itself, this is known after the first run.
         """
         return spec.read_back and (
             self._has_ucx_traffic or uses_ucx(spec, self._inherited_names(spec))
@@ -215,7 +215,7 @@ class OpenMPI(Adapter):
         return log_options(spec, self.one_node(spec), self._inherited_names(spec))
 
     def _inherited_names(self, spec: LaunchSpec) -> list[str]:
-        """Names of library parameters that the environment or a parameter file sets."""
+        """Names of library parameters set by the environment or a parameter file."""
         if spec.clean_env:
             return []
         return [parameter_of(name) for name in self.inherited_settings(os.environ | spec.env)]
@@ -226,7 +226,7 @@ class OpenMPI(Adapter):
         return super().had_hiccup(stderr) or refused_log(stderr)
 
     def _log_folder(self, spec: LaunchSpec, scratch: Path) -> Path | None:
-        """Where the ranks write UCX's log; None for standard error."""
+        """Folder in which the ranks write UCX's log; None for standard error."""
         return scratch if self.on_this_machine(spec) and not self._no_log_files else None
 
     def report_pattern(self, spec: LaunchSpec) -> str:
@@ -241,11 +241,11 @@ class OpenMPI(Adapter):
     def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
 
-        Both generations bind to any core of the machine, whatever affinity they inherit. A list of
-        cores (in hwloc's numbers) forbids that, but 4.1 refuses a list beside a mapping, and 5.0
-        respects it only if it binds to cores. In these cases the ranks are left unbound, and so
-        keep the inherited affinity, unless the spec asks for a binding. If that binding leads out
-        of ``cpus``, read-back shows it.
+        Both generations may bind to any core of the machine, regardless of inherited affinity. A
+        list of cores (in hwloc's numbers) prevents that, but 4.1 refuses a list beside a mapping,
+        and 5.0 respects it only if it binds to cores. In these cases the ranks stay unbound and
+        keep the inherited affinity, unless the spec asks for a binding. If that binding leaves
+        ``cpus``, read-back shows it.
         """
         words = unbound(spec, self.prrte)
         cores = cpu_list(core_numbers(cpus))
@@ -274,10 +274,10 @@ class OpenMPI(Adapter):
     def _yielding(self, spec: LaunchSpec) -> tuple[str, ...]:
         """Options that make the ranks of an oversubscribed launch on named hosts yield.
 
-        Both generations do so by themselves on the launcher's own node only: the daemons of other
-        nodes do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms
-        instead of 1.1). If the spec names the parameter itself, no option is added: 4.1 joins the
-        values of a parameter that is given twice.
+        Both generations do so by themselves only on the launcher's own node: the daemons of other
+        nodes do not pass it on to their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB
+        took 12 ms instead of 1.1). If the spec names the parameter itself, no option is added: 4.1
+        joins the values of a parameter that is given twice.
         """
         is_set = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
         variable = f"{ENV_PREFIXES[0]}{_YIELD}"
@@ -316,16 +316,16 @@ class OpenMPI(Adapter):
         }
         if spec.clean_env:
             # This keeps the ranks from reading the user's and the system's parameter files. 5.0's
-            # launcher reads the user's file all the same and hands the values down, so it gets
-            # another HOME; the ranks get the real HOME back (command()).
+            # launcher still reads the user's file and passes the values on, so it gets another
+            # HOME; command() gives the ranks the real HOME back.
             env[PARAM_FILES] = "none"
             if self.prrte:
                 env["HOME"] = "/nonexistent"
         env |= self.identify_environment
-        # Without it, mpi4py would load the library beside its Python, whatever the launcher is.
+        # Without it, mpi4py would load the library beside its Python, under any launcher.
         env |= self.python_variables(env)
         env.update(spec.env)
-        # The launcher hands its own prefixes down by itself, to all nodes.
+        # The launcher passes variables with its own prefixes on to all nodes by itself.
         env |= {k: v for k, v in spec.variables.items() if k.startswith(ENV_PREFIXES)}
         return env
 
@@ -333,7 +333,8 @@ class OpenMPI(Adapter):
         return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
 
     def _export_words(self, spec: LaunchSpec, variables: Mapping[str, str]) -> list[str]:
-        """:meth:`rank_environment`, beside the list of variables that the site's file may have.
+        """:meth:`rank_environment`, combined with the list of variables that the site's file may
+        have.
 
         4.1 refuses to start with both; the list on the command line has the site's variables, too.
         """
@@ -346,7 +347,7 @@ class OpenMPI(Adapter):
         return ["--mca", _LIST, _LIST_SIGN.join([*of_site, *own])]
 
     def _site_variables(self, spec: LaunchSpec) -> list[str]:
-        """What the list of variables in a parameter file or the environment has, for 4.1."""
+        """The variables in the list that a parameter file or the environment sets, for 4.1."""
         if self.prrte or spec.clean_env:
             return []
         around = self.inherited_settings(os.environ | spec.env)
@@ -410,7 +411,7 @@ class OpenMPI(Adapter):
 
     @cached_property
     def _shared_library(self) -> str:
-        """Path of the library for mpi4py to load; "" if it is not found."""
+        """Path of the library for mpi4py to load; "" if it does not exist."""
         prefix = self._prefix
         paths = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
         # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
@@ -423,8 +424,8 @@ class OpenMPI(Adapter):
         return real_path(self.library.bin).parent
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
-        # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
-        # arrived.
+        # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks are
+        # there.
         return scratch / SHOW_FILE if spec.read_back else None
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
@@ -433,7 +434,7 @@ class OpenMPI(Adapter):
         try:
             content = read_bytes(scratch / SHOW_FILE, _MOST_BYTES)
             text = content.decode("utf-8", "replace")
-        except OSError:  # The ranks did not get there, or wrote another file into this place.
+        except OSError:  # The ranks did not get there, or wrote another file to this path.
             return Probe(is_initialised=False, complaint=ucx_complaint(logs))
         size, run_values = parse_run_values(text)
         options = (
@@ -469,7 +470,7 @@ class OpenMPI(Adapter):
     def _algorithm_states(
         self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], run_values: RunValues
     ) -> dict[str, ReadBack]:
-        """The parameters that force algorithms, where a rules file or a switch stands over them."""
+        """The parameters that force algorithms, where a rules file or a switch overrides them."""
         return forced_algorithms(
             read_back,
             run_values,
@@ -482,7 +483,7 @@ class OpenMPI(Adapter):
     def _windows(
         self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], components: tuple[str, ...]
     ) -> dict[str, ReadBack]:
-        """The components that served the windows, and their parameters that did nothing."""
+        """The components that served the windows, and their parameters without effect."""
         if not watching_windows(spec):
             return {}
         state = windows_of(components, names_every_window=self.prrte)
@@ -526,5 +527,5 @@ class OpenMPI(Adapter):
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a file; none if there is no file."""
+    """The lines of a file; empty if there is no file."""
     return path.read_text(encoding="utf-8", errors="replace").splitlines() if exists(path) else []

@@ -1,10 +1,10 @@
-"""The components of Open MPI that serve collectives, and what the library's log says of them.
+"""The components of Open MPI that serve collectives, and the library's log of them.
 
-Of the components that are enabled for a communicator the one with the highest priority serves a
-collective, among those that have it. With ``coll_base_verbose=9`` each rank writes one line for
-each candidate of each communicator to standard error; the supervisor keeps these lines apart.
+A collective is served by the component with the highest priority that implements it and is enabled
+for the communicator. With ``coll_base_verbose=9`` each rank writes one line for each candidate of
+each communicator to standard error; the supervisor keeps these lines separately.
 
-The log is asked for only if a launch names the priority of a component, and only within one node.
+The log is requested only if a launch sets the priority of a component, and only within one node.
 Between nodes coll/han writes a line for each call at this level, which would be measured with the
 program. No level names the algorithms of coll/tuned.
 """
@@ -40,10 +40,10 @@ SERVES: Mapping[str, tuple[str, ...]] = {
         *("gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scatter"),
     ),
 }
-"""The collectives of each component that takes parameters (those of 4.1, 5.0 and 6.0)."""
+"""The collectives of each component that has parameters (in 4.1, 5.0 and 6.0)."""
 _PARAMETER = re.compile(rf"coll_({'|'.join(SERVES)})_(?:use_(?:simple_)?)?(\w+)")
 _CHOOSES = re.compile(rf"coll_({'|'.join(SERVES)})_(priority|enable)")
-"""Names of the parameters that choose a component."""
+"""Names of the parameters that select a component."""
 _OPERATIONS = sorted(SERVES[_DEFAULT_COMPONENT], key=len, reverse=True)
 _SELECTION = re.compile(
     r"coll:base:comm_select: selecting +(\w{1,40}), priority +([0-9]{1,9}), (Enabled|Disabled)"
@@ -61,7 +61,8 @@ class CollectiveComponents:
     inactive: dict[str, int] = field(default_factory=dict)
 
     def server(self, operation: str) -> str:
-        """The component that serves a collective; "" if two have the same priority, or none."""
+        """The component that serves a collective; "" if there is none or two have the same
+        priority."""
         able = {p: c for c, p in self.active.items() if operation in SERVES.get(c, ())}
         best = max(able, default=-1)
         equal = [c for c, p in self.active.items() if p == best and operation in SERVES.get(c, ())]
@@ -69,7 +70,8 @@ class CollectiveComponents:
 
     @property
     def words(self) -> str:
-        """Who serves what, such as ``sm: bcast, reduce; tuned: the others``."""
+        """The servers of the collectives for readers, such as ``sm: bcast, reduce; tuned: the
+        others``."""
         operations_by_server: dict[str, list[str]] = {}
         for operation in SERVES[_DEFAULT_COMPONENT]:
             operations_by_server.setdefault(self.server(operation), []).append(operation)
@@ -88,13 +90,13 @@ class CollectiveComponents:
 
 
 def component_of(parameter: str) -> str:
-    """The component that a parameter belongs to; "" if it is none that serves collectives."""
+    """The component that a parameter belongs to; "" if no component with collectives has it."""
     match = _PARAMETER.fullmatch(parameter)
     return match[1] if match else ""
 
 
 def operations_of(parameter: str) -> tuple[str, ...]:
-    """The collectives in which a parameter can act; empty if it is not about collectives."""
+    """The collectives that a parameter can affect; empty if it is not about collectives."""
     match = _PARAMETER.fullmatch(parameter)
     if match is None:
         return ()
@@ -114,9 +116,9 @@ def component_priorities(params: Mapping[str, ParamInfo]) -> dict[str, int]:
 
 
 def idle_parameters(params: Mapping[str, ParamInfo]) -> dict[str, str]:
-    """Parameters that do nothing because coll/tuned has the higher priority, each with the reason.
+    """Parameters without effect because coll/tuned has the higher priority, each with the reason.
 
-    The parameters that choose a component are none of them.
+    Parameters that select a component are left out.
     """
     priorities = component_priorities(params)
     top_priority = priorities.get(_DEFAULT_COMPONENT, 0)
@@ -131,10 +133,10 @@ def idle_parameters(params: Mapping[str, ParamInfo]) -> dict[str, str]:
 def log_options(
     spec: LaunchSpec, one_node: bool, inherited_names: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Words of the command line that ask for the log.
+    """Command-line arguments that request the log.
 
     Empty if the launch does not choose components, or if the user has set the level.
-    ``inherited_names`` are the parameters that the environment or a file sets.
+    ``inherited_names`` are the parameters set by the environment or a file.
     """
     names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options, *inherited_names}
     chooses = any(map(_CHOOSES.fullmatch, names))
@@ -145,7 +147,7 @@ def log_options(
 
 
 def parse_component_log(lines: Iterable[str]) -> CollectiveComponents | None:
-    """What the log says; None if no line is part of it."""
+    """The components in the log; None if no line belongs to it."""
     active: dict[str, int] = {}
     inactive: dict[str, int] = {}
     for line in lines:
@@ -160,7 +162,7 @@ def collective_parameters(
 ) -> dict[str, ReadBack]:
     """The parameters of components, with the component that serves their collectives.
 
-    A parameter whose value is in force is ``inactive`` if its component serves none of them.
+    A parameter in force is ``inactive`` if its component serves no collective.
     """
     states = {}
     for name, back in read_back.items():
@@ -185,9 +187,9 @@ def collective_parameters(
 def served_collectives(
     read_back: Mapping[str, ReadBack], lines: Iterable[str]
 ) -> dict[str, ReadBack]:
-    """What the lines of the log add to a read-back: who serves the collectives, and what is idle.
+    """Additions of the log to a read-back: the servers of the collectives, and idle parameters.
 
-    Empty if no line is part of the log.
+    Empty if no line belongs to the log.
     """
     components = parse_component_log(lines)
     if components is None:

@@ -1,4 +1,4 @@
-"""What the fixed options and the placement of a launch of Open MPI say."""
+"""The meaning of a launch's fixed options and placement for Open MPI."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 
 
 def unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
-    """A binding for a launch on some cores, if the launcher's own would lead out of them."""
+    """Options that unbind a launch on some cores if the launcher's own binding would leave them."""
     has_binding = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
     if has_binding or (prrte and spec.oversubscribe):
         return ()

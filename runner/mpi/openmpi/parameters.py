@@ -4,7 +4,7 @@ The parameters come from the installation's own ``ompi_info``. One parameter is 
 ``mca:FRAMEWORK:COMPONENT:param:NAME:FIELD:CONTENT``; the content may itself contain colons (help
 texts, paths). Mapping and binding of Open MPI 5 belong to PRRTE and are not listed.
 
-The second part finds the parameter files that an Open MPI reads, and reads them.
+Also finds and reads the parameter files of an Open MPI.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from runner.mpi.library import Library, ParamInfo
 _ARGUMENTS = ("--all", "--parsable", "--level", "9")
 _TIMEOUT_S = 60
 _MOST_BYTES = 4 * MIB
-"""Of a parameter file."""
+"""Limit for a parameter file."""
 _LATE_COMPONENT = "ucx"
 _TYPES = {
     "bool": "bool",
@@ -62,7 +62,7 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     Takes 0.05-0.2 s. Raises :class:`RunnerError` if the command does not run or lists nothing.
     """
     command = [str(ompi_info), *_ARGUMENTS]
-    # ompi_info itself accepts root; a wrapper around mpirun's code may not.
+    # ompi_info itself accepts root; a wrapper that shares mpirun's code may not.
     env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     try:
         process = subprocess.run(
@@ -89,9 +89,9 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
 def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
     """Parameters by name from the output of ``ompi_info --all --parsable``.
 
-    Rows that are not understood are skipped, and nothing is raised. Parameters marked disabled
-    (their component could not be opened) are left out, except those of UCX: 4.1 opens it where it
-    is asked to use any transport.
+    Malformed rows are skipped without an error. Parameters marked disabled (their component could
+    not be opened) are left out, except those of UCX: 4.1 opens it if it is asked to use any
+    transport.
     """
     drafts: dict[str, _Draft] = {}
     # Not splitlines(): it also breaks at characters that may occur inside a help text.
@@ -110,7 +110,8 @@ def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
 
 
 def _read_value(draft: _Draft, content: str) -> None:
-    """The value of a row; ompi_info puts values with a colon, and only these, in double quotes."""
+    """Sets the value of a row; ompi_info puts values with a colon, and only these, in double
+    quotes."""
     is_quoted = ":" in content and len(content) > 1 and content[0] == content[-1] == '"'
     draft.default = content[1:-1] if is_quoted else content
 
@@ -132,7 +133,7 @@ def _read_type(draft: _Draft, content: str) -> None:
 
 
 def _read_enumerator(draft: _Draft, content: str) -> None:
-    """Number and name from ``value:NUMBER:NAME``."""
+    """Sets number and name from ``value:NUMBER:NAME``."""
     word, _, rest = content.partition(":")
     number, colon, name = rest.partition(":")
     place = _integer(number)
@@ -141,7 +142,7 @@ def _read_enumerator(draft: _Draft, content: str) -> None:
 
 
 def _read_synonym_of(draft: _Draft, content: str) -> None:
-    """The current name from ``name:CURRENT_NAME``."""
+    """Sets the current name from ``name:CURRENT_NAME``."""
     word, _, name = content.partition(":")
     if word == "name" and name:
         draft.synonym_of = name
@@ -192,7 +193,7 @@ def _finish(name: str, draft: _Draft) -> ParamInfo:
 
 
 ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
-"""What stands before a parameter in the name of its variable."""
+"""The prefixes before a parameter in the name of its variable."""
 PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 
 
@@ -207,12 +208,11 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
     files = [user, etc / "openmpi-mca-params.conf"]
     info = library.params.get("mca_base_param_files")
     if (file_list := environment.get(PARAM_FILES)) is not None:
-        # The list replaces the library's own list; 5.0's launcher reads the user's file all the
-        # same.
+        # The list replaces the library's own list; 5.0's launcher still reads the user's file.
         files = [user] if prrte else []
         files += [Path(word) for word in file_list.split(",") if file_list != "none"]
     elif info and "OPAL_SYSCONFDIR" not in environment:
-        # The first file of the list is the user's own as ompi_info saw it, perhaps under another
+        # The first file of the list is the user's own as seen by ompi_info, perhaps under another
         # HOME.
         files.append(Path(info.default.split(",")[-1]))
     files += [etc / "openmpi-mca-params-override.conf"]
@@ -225,7 +225,7 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
 
 
 def read_parameter_file(path: Path) -> dict[str, str]:
-    """The ``name = value`` lines of an MCA parameter file; empty if there is no readable file."""
+    """The ``name = value`` lines of an MCA parameter file; empty if the file is not readable."""
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
@@ -239,9 +239,9 @@ def read_parameter_file(path: Path) -> dict[str, str]:
 
 
 def parameter_of(setting: str) -> str:
-    """The parameter of an inherited setting, which has a prefix or a file before it.
+    """The parameter of an inherited setting, without the prefix or file before it.
 
-    The parameter with the hosts has one name, whatever the version.
+    The hostfile parameter has one name for all versions.
     """
     name = setting.rpartition(":")[2].removeprefix(ENV_PREFIXES[0])
     plain = name.removeprefix(ENV_PREFIXES[1])

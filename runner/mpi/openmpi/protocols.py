@@ -28,7 +28,7 @@ _CALLS = {
     "remote memory write by ucp_put* from host memory to host": "MPI_Put",
     "remote memory read by ucp_get* into host memory from host": "MPI_Get",
 }
-"""Operations of UCX, and the call of MPI that ``pml/ucx`` and ``osc/ucx`` make of them.
+"""Operations of UCX, and the MPI call for which ``pml/ucx`` and ``osc/ucx`` use each.
 
 Their variants for several messages (``multi``) are used only with ``pml_ucx_multi_send_nb``.
 """
@@ -39,7 +39,7 @@ _RENDEZVOUS = "rendezvous"
 
 @dataclass(frozen=True)
 class SizeRange:
-    """The protocol of messages of ``first`` to ``last`` bytes; ``last`` is None for no end."""
+    """The protocol of messages of ``first`` to ``last`` bytes; ``last`` is None if unbounded."""
 
     first: int
     last: int | None
@@ -52,13 +52,13 @@ class SizeRange:
 
 Table = tuple[SizeRange, ...]
 Tables = Mapping[str, tuple[Table, ...]]
-"""The different tables of each call, by names such as ``MPI_Send within a node``."""
+"""The distinct tables of each call, by names such as ``MPI_Send within a node``."""
 
 
 def parse_tables(texts: Iterable[str]) -> dict[str, tuple[Table, ...]]:
     """The tables in the logs of several ranks, one text for each; other lines are skipped.
 
-    Equal tables are named once. There are several if ranks differ, or if a rank has several kinds
+    Equal tables are listed once. There are several if ranks differ, or if a rank has several kinds
     of connections.
     """
     tables: dict[str, dict[Table, None]] = {}
@@ -98,7 +98,7 @@ def table_words(tables: Iterable[Table]) -> str:
 
 
 def rendezvous_from(tables: Tables) -> dict[str, str]:
-    """The size from which each two-sided call announces its messages, in bytes, by its name.
+    """The size in bytes from which each two-sided call announces its messages, by call.
 
     ``never`` if its table has no such range; several tables are separated by `` | ``.
     """

@@ -1,10 +1,10 @@
-"""Rules files of Open MPI's coll/tuned, and which forced algorithms act beside one.
+"""Rules files of Open MPI's coll/tuned, and their precedence over forced algorithms.
 
 coll/tuned takes an algorithm from three places: the parameters ``coll_tuned_COLLECTIVE_algorithm``,
 a rules file (``coll_tuned_dynamic_rules_filename``), and its own choice. The first two count only
-with ``coll_tuned_use_dynamic_rules``. Open MPI 5 asks the parameters first. Open MPI 4.1 asks the
-file first, so a parameter does nothing where the file names an algorithm; the library still shows
-the parameter's value (seen with 4.1.4 for each of the 14 collectives).
+with ``coll_tuned_use_dynamic_rules``. Open MPI 5 consults the parameters first. Open MPI 4.1
+consults the file first, so a parameter has no effect where the file names an algorithm; the library
+still shows the parameter's value (seen with 4.1.4 for each of the 14 collectives).
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ ALGORITHM_PARAMETER = re.compile(
     r"coll_tuned_(?P<collective>[a-z_]+?)_algorithm"
     r"(?:_(?P<what>segmentsize|tree_fanout|chain_fanout))?"
 )
-"""Names of the parameters that force the algorithm of a collective, and what else a rule says."""
+"""Names of the parameters for a collective's algorithm, and for the other fields of a rule."""
 _ALGORITHM_OPTION = re.compile(f"{ALGORITHM_PARAMETER.pattern}(?:_max_requests)?")
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
 _MOST, _MOST_BYTES = 2**31 - 1, 1 << 20
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,18}|[1-9][0-9]{0,18})")
 Rules = dict[str, dict[int, dict[int, int]]]
-"""Collective -> from this number of ranks on -> from this message size in bytes on -> algorithm."""
+"""Collective -> smallest number of ranks -> smallest message size in bytes -> algorithm."""
 
 
 def read_rules(text: str) -> Rules | None:
     """The rules of a rules file as Open MPI 4.1 reads it; None if it refuses the file.
 
-    Words that are no numbers, and what follows a ``#``, are skipped. What stands behind the last
-    rule is not read. The library refuses a file that ends too early, or in which the first rule of
-    a number of ranks is not for message size 0.
+    Words that are not numbers, and comments after ``#``, are skipped. Text after the last rule is
+    not read. The library refuses a file that ends too early, or whose first rule for a number of
+    ranks is not for message size 0.
     """
     numbers = _numbers(text)
     rules_by_collective: Rules = {}
@@ -67,7 +67,7 @@ def read_rules(text: str) -> Rules | None:
 
 
 def _next(numbers: Iterator[int], most: int = _MOST) -> int:
-    """The next number; raises ValueError if there is none, or if it is out of range."""
+    """The next number; raises ValueError if it is missing or out of range."""
     number = next(numbers, -1)
     if not 0 <= number <= most:
         raise ValueError(f"{number} is not from 0 to {most}")
@@ -84,7 +84,7 @@ def _numbers(text: str) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class RulesFile:
-    """The rules file in force: its path, and its rules (None: the library refuses it)."""
+    """The rules file in force: its path, and its rules (None if the library refuses the file)."""
 
     path: Path
     rules: Rules | None
@@ -116,7 +116,8 @@ class RulesFile:
         return sum(choices) / len(choices) if choices else 0.0
 
     def override(self, name: str, back: ReadBack, ranks: int) -> ReadBack | None:
-        """What the file, which is asked first, makes of a parameter; None if nothing."""
+        """The state of a parameter that the file, consulted first, overrides; None if it does
+        not."""
         parameter = _ALGORITHM_OPTION.fullmatch(name)
         share = self.share(parameter["collective"], ranks) if parameter else 0.0
         if not parameter or not share:
@@ -136,9 +137,9 @@ def forced_algorithms(
     folder: Path,
     on_this_machine: bool,
 ) -> dict[str, ReadBack]:
-    """What the missing switch or a rules file makes of the parameters that force algorithms.
+    """The states of parameters that force algorithms, given a missing switch or a rules file.
 
-    They are parameters whose value is in force. ``file_first``: the library asks the file before
+    Only parameters whose value is in force. ``file_first``: the library consults the file before
     the parameters. ``folder`` is the working directory of the ranks, ``on_this_machine`` whether
     all of them are certainly on this machine.
     """

@@ -1,9 +1,9 @@
-"""The transport in force in a run of Open MPI, and the parameters that do nothing under it.
+"""The transport in force in a run of Open MPI, and the parameters without effect under it.
 
 One component of the framework ``pml`` carries all messages. ``pml/ob1`` uses the framework ``btl``,
-``pml/cm`` the framework ``mtl`` (libfabric), ``pml/ucx`` UCX. The components that were not chosen
-are closed, so the parameters that a run registered show the one in force. The parameters of ``btl``
-are registered under every one of them, though only ``pml/ob1`` sends messages by it.
+``pml/cm`` the framework ``mtl`` (libfabric), ``pml/ucx`` UCX. Components that were not chosen are
+closed, so a run's registered parameters show the one in force. The parameters of ``btl`` are always
+registered, though only ``pml/ob1`` sends messages by it.
 
 Between two ranks ``pml/ob1`` uses only the transports (BTL) with the greatest exclusivity. Shared
 memory has 65536 and TCP 100, so TCP carries nothing between ranks of one node.
@@ -34,9 +34,9 @@ _UNDER = {
     CM: re.compile(r"(pml_cm|mtl)(_\w+)?"),
     UCX_CARRIER: re.compile(rf"(pml_ucx|opal_common_ucx)_\w+|{UCX}\w+"),
 }
-"""Names of the parameters and variables that act only where this component carries the messages."""
+"""Names of the parameters and variables that act only if this component carries the messages."""
 _LIBFABRIC = re.compile(r"(opal_common_ofi|FI)_\w+")
-"""Those of libfabric, which ``mtl/ofi`` and ``btl/ofi`` use."""
+"""Names for libfabric, which ``mtl/ofi`` and ``btl/ofi`` use."""
 
 
 def carrier(run_values: RunValues) -> str:
@@ -49,7 +49,7 @@ def transport_of(
 ) -> ReadBack:
     """The transport in force, such as ``ob1: sm`` or ``ucx: sysv/memory, cma/memory``.
 
-    ``one_node``: whether all ranks are on one node, where ``pml/ob1`` uses shared memory only.
+    ``one_node``: all ranks are on one node, where ``pml/ob1`` uses only shared memory.
     """
     pml = carrier(run_values)
     if not pml:
@@ -68,10 +68,9 @@ def transport_of(
 
 
 def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
-    """Those of ``names`` that do nothing under a transport in force, each with the reason.
+    """The parameters in ``names`` that have no effect under a transport, each with the reason.
 
-    ``transport`` is the text of :func:`transport_of`; empty if it is not known, and then nothing is
-    said.
+    ``transport`` is the text of :func:`transport_of`; if it is empty (unknown), so is the result.
     """
     pml = transport.partition(":")[0]
     if pml not in _UNDER:
@@ -83,19 +82,19 @@ def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
 
 
 def lacks_component(name: str, run_values: RunValues) -> bool:
-    """Whether ``name`` belongs to a part shared by components, none of which was opened.
+    """True if ``name`` belongs to code shared by components, none of which was opened.
 
     The library lists such parameters (``opal_common_ucx_tls``) only while a component uses the
-    part.
+    code.
     """
     part = _COMMON.match(name)
     return part is not None and not any(other.startswith(part[0]) for other in run_values)
 
 
 def same_transfers(name: str, request: str, effective: str) -> bool:
-    """Whether two values of ``btl_*_flags`` differ only in put and get.
+    """True if two values of ``btl_*_flags`` differ only in put and get.
 
-    A component adds these if it has single copy, and takes them away if it has not.
+    A component adds these if it has single copy, and removes them otherwise.
     """
     if not _FLAGS.fullmatch(name):
         return False
@@ -108,9 +107,8 @@ def deselection_reason(
 ) -> str:
     """Why the selection in force does not open the component of ``name``; "" if it may.
 
-    A selection that leaves components out names them (``pml=^ucx``). ``selections_at_listing`` are
-    the selections that were in force when the library listed its parameters; the list lacks the
-    parameters of components that these leave out.
+    ``selections_at_listing`` are the selections in force when the library listed its parameters. A
+    selection such as ``pml=^ucx`` excludes components, whose parameters the list then lacks.
     """
     framework = name.partition("_")[0]
     value = run_values.get(framework, ("", ""))[0]
@@ -125,7 +123,7 @@ def deselection_reason(
 
 
 def _selects(selection: str, component: str) -> bool:
-    """Whether a framework's selection (``a,b``, ``^a,b``; "" for all) has the component."""
+    """True if a framework's selection (``a,b``, ``^a,b``; "" for all) includes the component."""
     is_listed = component in selection.removeprefix("^").split(",")
     return not is_listed if selection.startswith("^") else is_listed or not selection
 
@@ -135,7 +133,7 @@ def without_traffic(
 ) -> dict[str, ReadBack]:
     """Parameters of transports that carry no messages in this run, as ``inactive``.
 
-    ``one_node``: whether all ranks are on one node.
+    ``one_node``: all ranks are on one node.
     """
     pml = carrier(run_values)
     active = {name: back for name, back in read_back.items() if back.state == "in force"}
@@ -173,6 +171,6 @@ def _not_within_node(
 
 
 def _exclusivity(component: str, run_values: RunValues) -> int | None:
-    """The exclusivity of a transport that was opened; None if it was not opened."""
+    """The exclusivity of an opened transport; None if it was not opened."""
     value = run_values.get(_EXCLUSIVITY.format(component), ("", ""))[0]
     return int(value) if re.fullmatch("[0-9]{1,12}", value) else None

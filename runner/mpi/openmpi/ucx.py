@@ -1,12 +1,11 @@
-"""UCX below Open MPI: what its log of a run says of variables and transports.
+"""UCX below Open MPI: variables and transports in its log of a run.
 
 UCX writes the log at the start of a rank: the variables that it read, those that nothing read, and
-the lanes (transport and device) and protocols of each kind of connection. The messages of
-``pml/ucx`` and the one-sided calls of ``osc/ucx`` go through UCX; ``btl/uct`` does not make its
-variables count.
+the lanes (transport and device) and protocols of each kind of connection. Messages of ``pml/ucx``
+and one-sided calls of ``osc/ucx`` go through UCX; ``btl/uct`` does not use its variables.
 
-The log is a file of each rank where this machine can read it. Ranks on other machines write it to
-their standard error, which the launcher forwards: UCX ends a program whose log file it cannot open.
+Each rank writes a log file if this machine can read it. Ranks on other machines write to standard
+error, which the launcher forwards: UCX ends a program whose log file it cannot open.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ _LOG = "ucx-%h-%p.log"
 _LEVEL, _FILE, _TABLES = "UCX_LOG_LEVEL", "UCX_LOG_FILE", "UCX_PROTO_INFO"
 _LOG_SETTINGS = {_LEVEL: "info", _TABLES: "y"}
 _STDERR = "stderr"
-"""The value of the variable for the file that stands for standard error."""
+"""The variable's value that means standard error."""
 UCX_LINE = r"^\[[0-9]+\.[0-9]{6}\] \[[^][ ]{1,255}:[0-9]+ *:[0-9]+\] "
-"""A line of such a log on standard error: time, host, process and thread."""
+"""A line of such a log on standard error, with time, host, process and thread."""
 _PROCESS = re.compile(r"\[([^][ ]+:[0-9]+) *:[0-9]+\]")
 _LOG_REFUSAL = re.compile(r"failed to open '[^'\n]*/ucx-[^'\n]*\.log' for writing")
 _NAMES = re.compile(r"(pml|osc)$|(pml_ucx|osc_ucx|opal_common_ucx)_\w+$")
@@ -46,23 +45,23 @@ _TRANSPORTS = {
     "POSIX": {"posix"},
     "MM": {"sysv", "posix", "xpmem"},
 }
-"""Variables ``UCX_NAME_*`` act only if a lane uses one of these transports."""
+"""Variables ``UCX_NAME_*`` take effect only if a lane uses one of these transports."""
 _LANE = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.:-]+)")
 _MOVES = re.compile(r"UCX_(RNDV|ZCOPY|BCOPY|PROTO)_")
-"""Variables that may move the sizes from which a protocol is used."""
+"""Variables that may change the sizes from which a protocol is used."""
 _MOST_TABLES = 64
-"""With more ranks on other machines no tables are asked for: the launcher forwards each line."""
+"""With more ranks on other machines no tables are requested: the launcher forwards each line."""
 _MOST_BYTES = 256 * 1024
-"""At most so much of each log is read."""
+"""At most this much of each log is read."""
 
 
 @dataclass(frozen=True)
 class UcxLog:
     """The logs of all ranks of one run.
 
-    ``read`` maps the variables that UCX read to their values, ``unused_hints`` those that it did
-    not use to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to
-    the transports and devices, such as ("sysv/memory", "cma/memory"). ``window_lanes`` are those of
+    ``read`` maps the variables that UCX read to their values, ``unused_hints`` the unused variables
+    to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to the
+    transports and devices, such as ("sysv/memory", "cma/memory"). ``window_lanes`` are those of
     windows of ``osc/ucx``. ``tables`` are the protocols by message size.
     """
 
@@ -75,7 +74,7 @@ class UcxLog:
 
 
 def uses_ucx(spec: LaunchSpec, inherited_names: Iterable[str] = ()) -> bool:
-    """Whether UCX can have a part in a launch, by the names that it sets.
+    """True if a launch may use UCX, judged by the names that it sets.
 
     ``inherited_names`` are the names of library parameters in force that the launch does not set.
     """
@@ -86,7 +85,7 @@ def uses_ucx(spec: LaunchSpec, inherited_names: Iterable[str] = ()) -> bool:
 
 
 def logging_ucx(scratch: Path | None, ranks: int) -> dict[str, str]:
-    """Variables that make UCX write a log for each rank, in ``scratch`` or (None) to stderr.
+    """Variables that make UCX write a log for each rank, to ``scratch`` or (None) to stderr.
 
     The log is a few lines at the start of each rank and a table for each kind of connection, not
     for each connection. Nothing follows later.
@@ -98,7 +97,8 @@ def logging_ucx(scratch: Path | None, ranks: int) -> dict[str, str]:
 
 
 def ucx_logs(scratch: Path, report_lines: Iterable[str] = ()) -> list[str]:
-    """The log of each rank: files in ``scratch``, and ``report_lines`` lines of standard error."""
+    """The log of each rank, from files in ``scratch`` and the standard-error lines
+    ``report_lines``."""
     texts = _texts(scratch)
     own: dict[str, list[str]] = {}
     for line in report_lines:
@@ -108,7 +108,7 @@ def ucx_logs(scratch: Path, report_lines: Iterable[str] = ()) -> list[str]:
 
 
 def refused_log(stderr: str) -> bool:
-    """Whether UCX ended a rank because it could not open its log."""
+    """True if UCX ended a rank because it could not open its log."""
     return _LOG_REFUSAL.search(stderr) is not None
 
 
@@ -134,7 +134,7 @@ def _texts(scratch: Path) -> list[str]:
 
 
 def parse_ucx_log(texts: list[str]) -> UcxLog:
-    """The logs of several ranks as one; lines that are not understood are skipped."""
+    """The logs of several ranks, merged; malformed lines are skipped."""
     read: dict[str, str] = {}
     hints: dict[str, str] = {}
     lanes: dict[str, dict[str, None]] = {}
@@ -155,7 +155,7 @@ def parse_ucx_log(texts: list[str]) -> UcxLog:
 
 
 def _unused_hints(text: str) -> dict[str, str]:
-    """``UCX_FOO (maybe: UCX_TLS?)``, or several names, with the hint of each."""
+    """The hint of each variable in ``UCX_FOO (maybe: UCX_TLS?)``, or in a list of these."""
     pairs = re.findall(r"(UCX_\w+)(?: \((maybe: [^)]*)\))?", re.sub(r"\(set UCX_.*", "", text))
     return dict(pairs)
 
@@ -163,11 +163,10 @@ def _unused_hints(text: str) -> dict[str, str]:
 def ucx_variables(
     requests: Mapping[str, str], log: UcxLog | None, carries: bool
 ) -> dict[str, ReadBack]:
-    """State of the requested UCX variables, by UCX's own account.
+    """State of the requested UCX variables according to UCX's log.
 
-    ``carries``: whether UCX carries the messages (``pml/ucx``); if neither these nor one-sided
-    calls (``osc/ucx``) use it, its variables are inactive. Without a log nothing is said of the
-    others.
+    ``carries``: UCX carries the messages (``pml/ucx``). If neither these nor one-sided calls
+    (``osc/ucx``) use it, its variables are inactive. Without a log the others are left out.
     """
     states = {}
     carries = carries or (log is not None and bool(log.window_lanes))
@@ -200,10 +199,10 @@ def _state(name: str, value: str, log: UcxLog) -> ReadBack:
 
 
 def _switch_points(name: str, log: UcxLog) -> str:
-    """From which size messages are announced in this run, beside a variable that may move it.
+    """The size from which messages are announced in this run, for a variable that may change it.
 
-    A table that equals the default's does not make the variable inactive: it may act on messages
-    that no table of this run is about.
+    A table that equals the default's does not make the variable inactive: it may affect messages
+    that no table of this run covers.
     """
     if not _MOVES.match(name) or not log.tables:
         return ""

@@ -1,9 +1,8 @@
-"""One-sided communication of Open MPI: which component of the framework ``osc`` serves the windows.
+"""One-sided communication of Open MPI: the component of the framework ``osc`` that serves windows.
 
-A component is chosen for each window when it is made, so the parameters that a run registered do
-not show it. The library says it on standard error if the framework is verbose: 5.0 when it chooses,
-4.1 when ``osc/rdma`` or ``osc/pt2pt`` frees a window. There UCX's log shows ``osc/ucx``, and
-nothing shows ``osc/sm``.
+Each window gets its component when it is created, so a run's registered parameters do not show it.
+A verbose framework reports it on standard error: 5.0 on selection, 4.1 when ``osc/rdma`` or
+``osc/pt2pt`` frees a window. With 4.1, UCX's log shows ``osc/ucx``, and nothing shows ``osc/sm``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from runner.types import LaunchSpec, ReadBack
 
 VERBOSE = "osc_base_verbose"
 _LEVEL = "10"
-"""The lowest level that names components; from 40 on each window has many lines."""
+"""The lowest level that names components; from 40 on each window prints many lines."""
 WINDOW_LINE = (
     r"^\[[^][ ]{1,255}:[0-9]+\] (?:mca: base: |select: component |[a-z0-9]+ component destroying "
     r"|/\S+osc_ucx_component\.c:)"
@@ -26,14 +25,14 @@ _SELECTION = re.compile(
     r"\] (?:select: component ([a-z0-9]{1,40}) selected|([a-z0-9]{1,40}) component destroying)"
 )
 _MOST = 16
-"""Components of one framework; a program may print lines that look like the library's."""
+"""Limit for a framework's components; a program may print lines that look like the library's."""
 _OF_COMPONENT = re.compile(r"osc_([a-z0-9]+)_\w+")
 _COMMON_PARTS = ("base",)
 _SOURCE = "verbose output of the framework osc"
 
 
 def watching_windows(spec: LaunchSpec) -> dict[str, str]:
-    """The parameter that makes the library name the components; empty if it is not asked."""
+    """The parameter that makes the library name the components; empty if it is not requested."""
     names = (*spec.of("mca"), *spec.launch_options)
     is_wanted = spec.read_back and spec.watch_windows and VERBOSE not in names
     return {VERBOSE: _LEVEL} if is_wanted else {}
@@ -42,7 +41,7 @@ def watching_windows(spec: LaunchSpec) -> dict[str, str]:
 def components_of(lines: Iterable[str], log: UcxLog | None = None) -> tuple[str, ...]:
     """The components that served windows, in the order of their first window; at most 16.
 
-    ``log`` shows connections for one-sided calls if ``osc/ucx`` is one of them.
+    ``log`` shows connections for one-sided calls if ``osc/ucx`` is among them.
     """
     matches = (_SELECTION.search(line) for line in lines)
     names = [match[1] or match[2] for match in matches if match]
@@ -51,9 +50,9 @@ def components_of(lines: Iterable[str], log: UcxLog | None = None) -> tuple[str,
 
 
 def windows_of(components: tuple[str, ...], names_every_window: bool) -> ReadBack | None:
-    """The read-back of the components in a run that was watched; None if no window was seen.
+    """The read-back of the components in a watched run; None if no window was seen.
 
-    ``names_every_window``: whether the library names the component of every window.
+    ``names_every_window``: the library names the component of every window.
     """
     if not components:
         return None
@@ -66,7 +65,7 @@ def without_windows(
 ) -> dict[str, ReadBack]:
     """Parameters of ``osc`` that served no window, as ``inactive``.
 
-    Call it only for a run that was watched to its end, of a library that names the component of
+    Call it only for a run that was watched to its end, with a library that names the component of
     every window.
     """
     states = {}

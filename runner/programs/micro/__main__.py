@@ -95,7 +95,7 @@ def _rival(comm: Any, options: Any) -> Any:
 
 
 def _library_level() -> str:
-    """The thread level that the library provides; it may be another one than was asked for."""
+    """The thread level that the library provides, which may differ from the requested one."""
     from mpi4py import MPI
 
     levels = (

@@ -1,10 +1,10 @@
-"""Runs a benchmark of the user and prints its figure in seconds, as one line of JSON.
+"""Runs a user's benchmark and prints its figure in seconds, as one line of JSON.
 
 ``mpirun -n RANKS python -m runner.programs.micro.brought --figure RE --us-of CALLS -- PROGRAM
 ARGS``
 
 OSU and IMB print microseconds per call or MB/s, and HPCG writes a rating into a file. A tuner needs
-seconds, of which fewer are better. Every rank starts the program as its child. The child has the
+seconds, where smaller is better. Every rank starts the program as its child. The child has the
 launcher's environment, binding and process group, as if the launcher had started it. The rank whose
 program printed the figure (they all print on rank 0) adds the line of JSON.
 """
@@ -78,7 +78,7 @@ def main(arguments: list[str]) -> int:
 def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
     """``figure`` as printed, ``seconds`` and ``verified``; {} if no line has a figure above 0.
 
-    The first line that matches counts, because callers ask for one message size per run. Raises
+    The first matching line counts, because callers request one message size per run. Raises
     :class:`AppUsageError` if the group of the pattern held no number.
     """
     lines = list(lines)

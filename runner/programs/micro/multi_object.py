@@ -1,4 +1,4 @@
-"""Collectives with several senders on each node in place of MPI's own
+"""Collectives with several senders on each node instead of MPI's own
 (runner.runtimes.intranode.mcoll).
 """
 
@@ -15,9 +15,9 @@ from runner.runtimes.intranode.mcoll import Collective, Config, MultiObject
 from runner.runtimes.intranode.mcoll.config import AUTO, FORMS, LIBRARY
 
 OPERATIONS = ("allgather", "allreduce")
-"""The operations that the library has, of those that are timed with all sizes."""
+"""The operations of the library, among those timed with all sizes."""
 WORDS = {name: (AUTO, *(form for form in FORMS[name] if form != LIBRARY)) for name in OPERATIONS}
-"""What ``--mcoll`` may say, by operation."""
+"""The values of ``--mcoll``, by operation."""
 
 
 class Rival:

@@ -1,4 +1,4 @@
-"""The operations that are timed, each as a function that does it ``count`` times on given buffers.
+"""The timed operations, each as a function that does it ``count`` times on given buffers.
 
 The sizes are bytes of the message that one rank sends to one other rank (point-to-point,
 all-to-all, scatter) or contributes (other collectives), as in the OSU suite.
@@ -23,11 +23,11 @@ class Kind:
     """One kind of operation; ``build(comm, size)`` makes the operation.
 
     ``transfers`` is how many times ``size`` bytes one operation moves, for operations with a
-    bandwidth (else 0). ``ranks`` is the smallest number of ranks.  ``has_root``: it has a root,
-    rank 0; with one and the same root calls overlap, because some ranks begin the next one before
-    others have ended this one. ``build(comm, size, turns=True)`` lets each rank be the root in
-    turn: then none begins before the root has ended the call before.  ``pair``: two ranks alone
-    take part, 0 and 1; ``build(comm, size, peer=...)`` names another one.
+    bandwidth (else 0). ``ranks`` is the smallest number of ranks. ``has_root``: it has a root, rank
+    0; with a fixed root calls overlap, because some ranks start the next call before others have
+    ended this one. ``build(comm, size, turns=True)`` makes each rank the root in turn: then no rank
+    starts before the root has ended the previous call. ``pair``: only two ranks take part, 0 and 1;
+    ``build(comm, size, peer=...)`` names another one.
     """
 
     build: Build
@@ -56,7 +56,7 @@ def barrier(comm: Any, size: int) -> Operation:
 
 
 def _roots(comm: Any, turns: bool) -> Iterator[int]:
-    """The root of one call after the other."""
+    """The roots of consecutive calls."""
     return cycle(range(comm.size)) if turns else repeat(0)
 
 

@@ -15,9 +15,8 @@ def pingpong(comm: Any, size: int, buffers: int = 1, peer: int = 1) -> Operation
     """Ranks 0 and ``peer`` send a message back and forth.
 
     Each round trip sends the next of ``buffers`` buffers of ``size`` bytes and receives into the
-    buffer half the ring away. A buffer that is used again and again stays in the processors'
-    caches, where a second copy costs little. With many buffers neither one was used a short time
-    ago.
+    buffer half the ring away. A reused buffer stays in the processors' caches, where a second copy
+    costs little. With many buffers neither one was used recently.
     """
     ring = [_message(size) for _ in range(buffers)]
     turns = itertools.cycle([(ring[i], ring[i - buffers // 2]) for i in range(buffers)])

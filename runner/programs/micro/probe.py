@@ -20,10 +20,10 @@ single_threaded_blas()
 
 POINTS_FORM = "pingpong:8/4096+bcast:1024+barrier:0"
 BATCHES, FEW = 7, 3
-"""Number of batches into which the calls of a point are cut, and of one whose calls take long; the
-figure is the median batch."""
+"""Number of batches for the calls of a point, and for a point whose calls take long; the figure is
+the median batch."""
 _LONG = 4
-"""A point whose calls take so many times its time is cut into few batches."""
+"""A point whose calls take this multiple of its time gets few batches."""
 MOST_CALLS = 2000
 """Largest number of calls of a batch."""
 
@@ -99,9 +99,9 @@ def _parse(words: list[str], ranks: int) -> Any:
 def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, Any]:
     """One point: ``us`` per call, the median of the batches, each timed by its slowest rank.
 
-    The ranks agree on the number of calls by the time of one call after a first one, in which
-    connections are made.  Of calls with a root each rank is the root in turn: with one root they
-    overlap, and a broadcast over a slow network would seem to take no time.
+    The ranks agree on the number of calls by the time of one call after a first one, which opens
+    connections. In calls with a root each rank is the root in turn: with a fixed root they overlap,
+    and a broadcast over a slow network would seem to take no time.
     """
     from mpi4py import MPI
 
@@ -110,7 +110,7 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
     kind = OPERATIONS[operation]
     how: dict[str, Any] = {"turns": True} if kind.has_root else {}
     if kind.pair:
-        how["peer"] = comm.size - 1  # On another node, where there are several.
+        how["peer"] = comm.size - 1  # On another node, if there are several.
     work = kind.build(comm, size, **how)
     work(1)
     comm.Barrier()

@@ -49,7 +49,8 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> BT:
-    """The kernel; raises :class:`AppUsageError` if the ranks are no square number or too many."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are not a square number or too
+    many."""
     return BT(comm, problem, partition("bt", problem.size, comm.size, comm.rank))
 
 

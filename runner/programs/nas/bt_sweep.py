@@ -89,7 +89,7 @@ class Sweep:
             return self._comm.Isend(outgoing, self._next, self._tag(number, 0))
 
     def _end_line(self, step: int, number: int, request: Any) -> None:
-        """Behind the last point: a wall, or the solution that the next cell computed."""
+        """After the last point: a wall, or the solution computed by the next cell."""
         if step == len(self._order) - 1:
             return
         incoming = self._back[1]

@@ -80,7 +80,8 @@ class Partition:
 
 
 def partition(kernel: str, size: int, ranks: int, rank: int) -> Partition:
-    """The partition; raises :class:`AppUsageError` for ranks that are no square or small cells."""
+    """The partition; raises :class:`AppUsageError` if ranks are not a square, or for small
+    cells."""
     p = square_side(kernel, ranks)
     if size // p < SMALLEST:
         raise AppUsageError(

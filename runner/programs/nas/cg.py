@@ -48,7 +48,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> CG:
-    """The kernel; raises :class:`AppUsageError` if the number of ranks is no power of two."""
+    """The kernel; raises :class:`AppUsageError` if the number of ranks is not a power of two."""
     return CG(comm, problem, log2_ranks("cg", comm.size))
 
 
@@ -61,8 +61,8 @@ def _operations(problem: Problem) -> float:
 class CG(Kernel):
     """See :class:`runner.programs.nas.common.kernel.Kernel`.
 
-    Vectors x, z, p, q, r are cut by columns of the matrix. The product w of this rank's block with
-    one of them is cut by rows; it must be summed along the row of ranks and transposed.
+    Vectors x, z, p, q, r are divided by columns of the matrix. The product w of this rank's block
+    with one of them is divided by rows; it must be summed along the row of ranks and transposed.
     """
 
     def __init__(self, comm: Any, problem: Problem, log2: int) -> None:
@@ -90,7 +90,7 @@ class CG(Kernel):
         if threads == 1:
             return
         matrix, kernels = self._matrix, load("runner.programs.nas.cg_kernels")
-        # Each thread has as many entries of the matrix; rows differ in length.
+        # Each thread has equally many entries of the matrix; rows differ in length.
         shares = np.linspace(0, int(matrix.starts[self._rows]), threads + 1)[1:-1]
         cuts = np.searchsorted(matrix.starts[: self._rows + 1], shares).tolist()
         bounds = [0, *cuts, self._rows]

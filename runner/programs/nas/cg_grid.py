@@ -30,8 +30,8 @@ class Block:
     """The part of one rank: its rows and columns of the matrix (first, end).
 
     ``steps`` are the exchanges that sum the product along a row of ranks, in order. ``piece`` is
-    the part of the product that this rank has then and sends to ``transpose``, the rank that needs
-    it as part of the next vector. ``partners`` are those of scalar sums, in order.
+    the part of the product that this rank then has and sends to ``transpose``, the rank that needs
+    it for the next vector. ``partners`` are those of scalar sums, in order.
     """
 
     rows: tuple[int, int]
@@ -55,8 +55,8 @@ def block(order: int, log2: int, rank: int) -> Block:
         piece, rest = (0, count), (0, count)
         transpose = column * rows + row
     else:
-        # A column of ranks has half of what a row has: the first half, perhaps the larger one, or
-        # the rest.
+        # A column of ranks has half of a row's part: the first half, perhaps the larger one, or the
+        # rest.
         whole = split(order, rows, column // 2)
         middle = whole[0] + (whole[1] - whole[0] + 1) // 2
         halves = ((whole[0], middle), (middle, whole[1]))

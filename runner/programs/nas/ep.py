@@ -16,7 +16,7 @@ from runner.programs.nas.common.random import MULTIPLIER, jump
 from runner.runtimes.core.kernels import load, scalars
 
 SEED = 271828183
-"""EP has a seed of its own."""
+"""EP has its own seed."""
 BATCH = 1 << 16
 """Pairs of random numbers in a batch; batches are independent."""
 ANNULI = 10
@@ -61,7 +61,7 @@ class EP(Kernel):
         self.mpi = Stopwatch()
         numbers = 2.0 ** (problem.log2_pairs + 1)
         self.facts = Facts(f"{numbers:.0f}", 0, numbers, "Random numbers generated")
-        # The first ``larger`` ranks compute one batch more.
+        # The first ``larger`` ranks compute one more batch.
         small, larger = divmod(batches, comm.size)
         first = comm.rank * small + min(comm.rank, larger)
         self._batches = range(first, first + small + (comm.rank < larger))

@@ -45,7 +45,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> FT:
-    """The kernel; raises :class:`AppUsageError` if the ranks are no power of two or too many."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are not a power of two or too many."""
     nz = problem.points[2]
     log2_ranks("ft", comm.size, largest=nz * nz)
     return FT(comm, problem, rank_grid(comm.size, nz))

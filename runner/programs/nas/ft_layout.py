@@ -2,7 +2,7 @@
 
 Ranks form a grid of ``np1`` x ``np2``. There are three layouts of the points. In each, a rank holds
 all points of the first axis: 1 = x y z, 2 = y x z (or still x y z, if np1 = 1), 3 = z x y. The
-second axis is cut by np1, the third by np2.
+second axis is divided by np1, the third by np2.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Turner:
         return self._along(source, target, self._layout.shapes[1], self._layout.shapes[0])
 
     def _across(self, source: Field, target: Field, shape: Shape) -> Callable[[], None]:
-        """Swap the first and the third axis; the third is cut by np2."""
+        """Swap the first and the third axis; the third is divided by np2."""
         parts, (n1, n2, n3) = self._np2, shape
         local = _transpose(source, target, shape)
         pieces = source.reshape(parts, n1 // parts * n2, n3).swapaxes(0, 1)
@@ -101,7 +101,7 @@ class Turner:
     def _along(
         self, source: Field, target: Field, shape: Shape, result: Shape
     ) -> Callable[[], None]:
-        """Swap the first and the second axis; the second is cut by np1."""
+        """Swap the first and the second axis; the second is divided by np1."""
         parts, (d1, d2, d3) = self._np1, result
         n1, n2, n3 = shape
         local = _transpose(source, target, (n1, 1, n2 * n3))

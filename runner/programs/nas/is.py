@@ -52,7 +52,7 @@ PROBLEMS = {
 
 
 def build(comm: Any, problem: Problem) -> IS:
-    """The kernel; raises :class:`AppUsageError` if the ranks are no power of two or too many."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are not a power of two or too many."""
     log2_ranks("is", comm.size, problem.largest_ranks)
     return IS(comm, problem)
 
@@ -73,8 +73,8 @@ class IS(Kernel):
         self._bind()
 
     def _allocate(self) -> None:
-        # A rank may get half as many keys again as the mean. The span of its keys may be the whole
-        # range (one rank, or the thin ends of the distribution on many ranks).
+        # A rank may get 1.5 times the mean number of keys. Its span of keys may be the whole range
+        # (one rank, or the thin ends of the distribution on many ranks).
         room = max(self._space_for_keys(), 1 << self._problem.log2_range)
         self._keys, self._outgoing, self._incoming = (np.zeros(room, np.uint32) for _ in range(3))
         tests = len(self._problem.test_places)
@@ -104,7 +104,7 @@ class IS(Kernel):
         self._divide_buckets = kernels.bind(
             "divide_buckets", self._sizes, self._totals, self._send_counts, self._spans, division
         )
-        # The ranks overwrite the keys that were sent, as in the original.
+        # The ranks overwrite the sent keys, as in the original.
         self._range = scalars([0, 0, 0, 0])
         self._rank_keys = kernels.bind("rank_keys", self._incoming, self._outgoing, self._range)
         self._sort_keys = kernels.bind(

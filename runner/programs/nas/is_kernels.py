@@ -26,7 +26,7 @@ ONE32 = np.uint32(1)
 
 
 def make_keys(keys: Any, state: Any) -> None:
-    """Make the keys; each is the mean of four random numbers, scaled.
+    """Generate the keys; each is the mean of four random numbers, scaled.
 
     ``state`` = seed, multiplier, number of keys, number of bits by which the sum of four is too
     long for a key.
@@ -71,11 +71,11 @@ def fill_buckets(keys: Any, sorted_keys: Any, sizes: Any, places: Any, state: An
 
 
 def divide_buckets(sizes: Any, totals: Any, send_counts: Any, spans: Any, state: Any) -> None:
-    """Give every rank consecutive buckets with about as many keys as any other rank has.
+    """Give every rank consecutive buckets with about equally many keys.
 
     ``send_counts`` = own keys that go to each rank. ``spans`` = for each rank its first bucket, the
-    end of its buckets, and the numbers of keys in lower buckets and in its own. A rank for which
-    nothing is left has an empty span. ``state`` = number of buckets, ranks, keys per rank.
+    end of its buckets, and the numbers of keys in lower buckets and in its own. A rank without
+    remaining buckets has an empty span. ``state`` = number of buckets, ranks, keys per rank.
     """
     s = carray(state, (3,))
     buckets, ranks, per_rank = s[0], s[1], s[2]

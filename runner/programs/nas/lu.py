@@ -148,7 +148,7 @@ class LU:
             messages.after_upper(rest, plane)
         self._update()
         if measure:
-            # The norm of the change; the original computes it at the last step too.
+            # The norm of the change; the original computes it at the last step, too.
             self._norms()
         self._right_hand_side()
         if measure:

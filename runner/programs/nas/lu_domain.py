@@ -1,7 +1,8 @@
 """The columns of LU's grid and the messages between them (NPB 3.4-MPI).
 
 The original's routines are ``proc_grid``, ``neighbors``, ``exchange_1`` and ``exchange_3``. x is
-cut from north to south, y from west to east; z is not cut. Ranks are numbered along x first.
+divided from north to south, y from west to east; z is not divided. Ranks are numbered along x
+first.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def rank_grid(ranks: int) -> tuple[int, int]:
 class Domain:
     """The column of one rank.
 
-    ``start`` and ``points`` are its own points along x and y. ``north`` and so on are ranks, or
-    None at the end of the cube. Fields are [z][y][x][5] with ghosts along x and y.
+    ``start`` and ``points`` are its own points along x and y. ``north`` etc. are ranks, or None at
+    the end of the cube. Fields are [z][y][x][5] with ghosts along x and y.
     """
 
     size: int
@@ -102,7 +103,7 @@ def domain(size: int, ranks: int, rank: int) -> Domain:
 
 
 class Messages:
-    """All messages of one rank; tags name the side from which they come."""
+    """All messages of one rank; tags name the side they come from."""
 
     def __init__(self, comm: Any, domain: Domain, mpi: Stopwatch) -> None:
         self._comm, self._domain, self._mpi = comm, domain, mpi

@@ -18,10 +18,10 @@ MASK = np.uint64((1 << 46) - 1)
 def find_extremes(values: Any, places: Any, state: Any) -> None:
     """Find the ten largest and the ten smallest random numbers of a block of points.
 
-    ``values`` (as integers) are filled from the most extreme on, the largest first. They must begin
-    as 0 ten times and 2^46 - 1 ten times. ``places`` = indices in the block, x fastest. ``state`` =
-    seed before the first point, multiplier, that of a row and of a plane of the whole grid, points
-    along x, y, z.
+    ``values`` (as integers) are filled from the most extreme on, the largest first. They must
+    initially be 0 ten times and 2^46 - 1 ten times. ``places`` = indices in the block, x fastest.
+    ``state`` = seed before the first point, multiplier, that of a row and of a plane of the whole
+    grid, points along x, y, z.
     """
     s = carray(state, (7,))
     a, next_row, next_plane = s[1], s[2], s[3]

@@ -50,7 +50,7 @@ def origin(points: int, grid: Triple, place: Triple) -> Triple:
 class _Axis(NamedTuple):
     """One axis of a level.
 
-    It has the points with ghosts, the coordinates of the neighbours, and whether the rank takes or
+    It has the points with ghosts, the coordinates of the neighbours, and flags if the rank takes or
     gives.
     """
 
@@ -85,8 +85,8 @@ def _level(axes: tuple[_Axis, _Axis, _Axis], place: Triple, grid: Triple) -> Lev
 def _axis(log2_points: int, parts: int, place: int) -> list[_Axis]:
     """One axis of all levels, the coarsest first.
 
-    The step to the neighbour that still has points doubles whenever there are fewer points than
-    ranks. Each level decides which ranks take and give on the next finer one.
+    The step to the next neighbour with points doubles whenever there are fewer points than ranks.
+    Each level decides which ranks take and give on the next finer one.
     """
     step = 1
     levels: list[_Axis] = []

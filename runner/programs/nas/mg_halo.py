@@ -15,7 +15,7 @@ LOW, HIGH = 0, 1
 
 
 def _tag(axis: int, direction: int) -> int:
-    """The tag of a message: its axis and the direction in which it travels."""
+    """The tag of a message: its axis and its direction."""
     return 100 * (2 * direction + 1 + 10 * (axis + 1))
 
 
@@ -71,7 +71,7 @@ class Halo:
             self._ghosts[axis][direction][...] = incoming[direction]
 
     def spread(self) -> None:
-        """Pass interpolated points on: ranks without coarse points get fine ones from others.
+        """Pass on interpolated points: ranks without coarse points get fine ones from others.
 
         They get a layer from above and two from below.
         """

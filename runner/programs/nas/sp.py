@@ -53,7 +53,8 @@ CONVERSIONS = ("x_to_y", "y_to_z", "from_z")
 
 
 def build(comm: Any, problem: Problem) -> SP:
-    """The kernel; raises :class:`AppUsageError` if the ranks are no square number or too many."""
+    """The kernel; raises :class:`AppUsageError` if the ranks are not a square number or too
+    many."""
     return SP(comm, problem, partition("sp", problem.size, comm.size, comm.rank))
 
 

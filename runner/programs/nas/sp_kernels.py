@@ -40,10 +40,10 @@ def eliminate(field: Any, rest: Any, upper: Any, numbers: Any, state: Any) -> No
     There are three: for the velocity w (three components), w + c and w - c. ``field`` = u, ``rest``
     = right-hand sides, ``upper`` = the two coefficients behind the diagonal of each system (6 per
     point). Those of the two points before the first one are read: they are 0 at a wall, and come
-    from the previous cell elsewhere. So coefficients that would reach over a wall are multiplied by
-    zeros, and only the diagonal depends on walls. ``numbers`` = dt / (2 h), dt / h^2, d, dt times
-    dissipation. ``state`` = points of a field; of the two other axes first, end, stride; of this
-    axis first and end of inner points, stride, component of momentum, whether there is a wall
+    from the previous cell elsewhere. So coefficients that would reach across a wall are multiplied
+    by zeros, and only the diagonal depends on walls. ``numbers`` = dt / (2 h), dt / h^2, d, dt
+    times dissipation. ``state`` = points of a field; of the two other axes first, end, stride; of
+    this axis first and end of inner points, stride, component of momentum, whether there is a wall
     before, behind.
     """
     s = carray(state, (13,))

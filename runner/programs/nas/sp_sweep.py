@@ -83,9 +83,9 @@ class Sweep:
             return self._comm.Isend(outgoing, self._next, self._tag(0))
 
     def _end_line(self, step: int, number: int, request: Any) -> None:
-        """Behind the last point: a wall, or the solution that the next cell computed.
+        """After the last point: a wall, or the solution computed by the next cell.
 
-        While that solution is on its way, the cell before is converted.
+        While that solution is on its way, the previous cell is converted.
         """
         if step == len(self._order) - 1:
             return

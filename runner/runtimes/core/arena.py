@@ -1,8 +1,8 @@
 """Memory that the processes of a node share, at the same addresses in all of them.
 
-Every process has a part of its own, where it allocates without asking the others; what one has
-allocated, all can read and write. The memory has no name (``memfd``), so none is left behind
-however the processes end. It is given back when the last array in it has gone in all of them.
+Every process allocates in its own part without coordination; all can read and write all
+allocations. The memory has no name (``memfd``), so none is left behind however the processes end.
+It is freed when all processes have dropped their last array in it.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _REMOVE, _HUGE = 9, 14
 _PLACES = (*(n << 44 for n in range(1, 5)), 1 << 38, 1 << 37)
 """Addresses that are tried in turn; programs, libraries and stacks lie elsewhere on Linux."""
 _LARGEST = 1 << 43
-"""Most bytes of addresses for a node."""
+"""Maximum bytes of addresses for a node."""
 _STEP = 1 << 18
-"""Bytes that are taken from the system at once."""
+"""Bytes taken from the system at once."""
 Shape = int | tuple[int, ...]
 Number = TypeVar("Number", bound=np.generic)
 
 
 class ArenaError(RunnerError):
-    """The node's processes cannot share memory, or there is none left."""
+    """The node's processes cannot share memory, or none is left."""
 
 
 @functools.cache
@@ -51,7 +51,7 @@ def _libc() -> Any:
 
 
 def _map(address: int, size: int, flags: int, file: int, offset: int) -> str:
-    """Map a part of a file at this address; returns the error in words, or ""."""
+    """Map a part of a file at this address; returns the error as text, or ""."""
     libc = _libc()
     found = libc.mmap(address, size, _READ_WRITE, flags, file, offset)
     if found == address:
@@ -76,9 +76,9 @@ def _release(address: int, size: int, file: int) -> None:
 
 
 class Arena:
-    """The memory of a node's processes; made by all processes of ``comm``.
+    """The memory of a node's processes; created by all processes of ``comm``.
 
-    Raises :class:`ArenaError` in all of them if one cannot take part.
+    Raises :class:`ArenaError` in all of them if one cannot participate.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -99,7 +99,7 @@ class Arena:
         self._end = self._passing = self._begin + part
 
     def _opened(self, size: int) -> tuple[int, str]:
-        """The file of the memory, and what went wrong in words."""
+        """The file of the memory, and the error as text."""
         file, problem = -1, ""
         if not self.node.rank:
             try:
@@ -145,7 +145,7 @@ class Arena:
             )
 
     def close(self) -> None:
-        """Give the communicator of the node back; collective. Arrays stay valid."""
+        """Free the node's communicator; collective. Arrays stay valid."""
         self.node.Free()
 
     def zeros(self, shape: Shape, dtype: Any = np.float64) -> NDArray[Any]:
@@ -166,13 +166,13 @@ class Arena:
         return found.reshape(shape)
 
     def copy(self, array: NDArray[Number]) -> NDArray[Number]:
-        """A copy of the array in the arena, in the order of C."""
+        """A copy of the array in the arena, in C order."""
         made = self.zeros(array.shape, array.dtype)
         made[...] = array
         return made
 
     def passing(self, size: int) -> NDArray[np.uint8]:
-        """Bytes at the beginning of a page, all zero; they last until :meth:`clear`."""
+        """Zeroed bytes at the beginning of a page; they last until :meth:`clear`."""
         with self._lock:
             at = (self._passing - size) // PAGE * PAGE
             if at < self._next:
@@ -181,16 +181,16 @@ class Arena:
         return self._bytes(at, size)
 
     def clear(self) -> None:
-        """Give back all that :meth:`passing` has given; nobody uses it any more."""
+        """Free everything returned by :meth:`passing`; nobody uses it any more."""
         with self._lock:
             if self._passing < self._end:
                 _libc().madvise(self._passing, self._end - self._passing, _REMOVE)
             self._passing = self._end
 
     def view(self, address: int, shape: Shape, dtype: Any = np.float64) -> NDArray[Any]:
-        """The array that some process of the node has at this address; all may write it.
+        """The array that a process of the node has at this address; all may write it.
 
-        Raises :class:`ArenaError` for a place outside of the memory.
+        Raises :class:`ArenaError` for an address outside of the memory.
         """
         kind = np.dtype(dtype)
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
@@ -204,13 +204,13 @@ class Arena:
         return found.reshape(shape)
 
     def holds(self, array: NDArray[Any]) -> bool:
-        """Whether all elements of the array lie in the memory of the node."""
+        """True if all elements of the array lie in the memory of the node."""
         first, last = np.lib.array_utils.byte_bounds(array)
         mapping = self._mapping
         return mapping.address <= first and last <= mapping.address + mapping.size
 
     def own_page(self, address: int) -> None:
-        """Let this process have a page of its own, a copy, at the address of a shared one."""
+        """Give this process a private page, a copy, at the address of a shared one."""
         self._replace(address, _PRIVATE)
 
     def shared_page(self, address: int) -> None:
@@ -227,7 +227,7 @@ class Arena:
             )
 
     def _take(self, end: int) -> None:
-        """Take the pages up to this address from the system, which says whether it has them."""
+        """Request the pages up to this address from the system, which reports if it has them."""
         if end <= self._taken:
             return
         taken = min(-(-end // _STEP) * _STEP, self._passing)

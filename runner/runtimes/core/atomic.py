@@ -1,9 +1,9 @@
 """Memory words, atomics and machine instructions for compiled code; nothing here runs in Python.
 
 Addresses are int64. ``load`` and ``store`` are for words with one writer at a time; ``peek`` and
-``put`` are the same for words that other threads change. All operations on these are sequentially
-consistent, except that ``put`` only releases: where a thread writes one word and then looks at
-another, it writes with ``exchange``.
+``put`` are for words that other threads change. All operations on these are sequentially
+consistent, except that ``put`` only releases: a thread that writes one word and then reads another
+must write with ``exchange``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _made(result: Any, *arguments: Any) -> Callable[[Callable[..., Any]], Callab
         signature = result(*arguments)
 
         made = signature, generate
-        # The number of parameters must be written down: numba takes no ``*arguments`` here.
+        # The number of parameters must be explicit: numba allows no ``*arguments`` here.
         typed: list[Callable[..., Any]] = [
             lambda typing: made,
             lambda typing, a: made,
@@ -67,9 +67,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _Inner(CPUDispatcher):  # type: ignore[misc]
-    """A function that is compiled once for all constants, and that Python cannot call.
+    """A function compiled once for all constants, which Python cannot call.
 
-    numba would compile it anew for each constant argument; LLVM knows constants anyway.
+    numba would recompile it for each constant argument; LLVM knows constants anyway.
     """
 
     def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
@@ -79,7 +79,7 @@ class _Inner(CPUDispatcher):  # type: ignore[misc]
 def inner(function: Function) -> Function:
     """Decorator of a function that compiled code calls; Python cannot call it.
 
-    Plain functions that it calls by their bare names are compiled too.
+    Plain functions that it calls by their bare names are compiled, too.
     """
     options = distinct.options(function)
     made = numba.njit(
@@ -99,7 +99,7 @@ def _helper(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_helpers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with compiled ones in place of the plain functions that it calls."""
+    """The function with the plain functions that it calls replaced by compiled ones."""
     space = function.__globals__
     names = {i.argval for i in dis.get_instructions(function) if i.opname == "LOAD_GLOBAL"}
     helpers = {name: _helper(f) for name in names if _is_plain(f := space.get(name))}
@@ -109,7 +109,7 @@ def _with_helpers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether it is a Python function that numba does not know."""
+    """True if this is a Python function unknown to numba."""
     package = (getattr(value, "__module__", None) or "").partition(".")[0]
     return isinstance(value, FunctionType) and package not in ("numba", "numpy")
 
@@ -180,7 +180,7 @@ def _changing(operation: str) -> Callable[..., Any]:
 
 
 add = _made(_I, _I, _I)(_changing("add"))
-"""Add to a word; returns the value before."""
+"""Add to a word; returns the previous value."""
 exchange = _made(_I, _I, _I)(_changing("xchg"))
 set_bits = _made(_I, _I, _I)(_changing("or"))
 keep_bits = _made(_I, _I, _I)(_changing("and"))
@@ -201,7 +201,7 @@ def fence(context: Any, builder: Any, given: Any) -> None:
 
 @_made(_N)
 def pause(context: Any, builder: Any, given: Any) -> None:
-    """Tell an x86 core that this thread spins; nothing on others."""
+    """Tell an x86 core that this thread spins; does nothing on others."""
     if _X86:
         kind = ir.FunctionType(_VOID, [])
         name = "llvm.x86.sse2.pause"
@@ -210,7 +210,7 @@ def pause(context: Any, builder: Any, given: Any) -> None:
 
 @_made(_I)
 def ticks(context: Any, builder: Any, given: Any) -> Any:
-    """The counter of an x86 processor; 0 on others, where the clock of the system is read."""
+    """The counter of an x86 processor; 0 on others, which read the system's clock."""
     if not _X86:
         return _WORD(0)
     kind = ir.FunctionType(_WORD, [])
@@ -220,7 +220,7 @@ def ticks(context: Any, builder: Any, given: Any) -> Any:
 
 @_made(_I, _I)
 def lowest(context: Any, builder: Any, given: Any) -> Any:
-    """Number of the lowest bit that is set."""
+    """Number of the lowest set bit."""
     return builder.cttz(given[0], ir.Constant(ir.IntType(1), 1))
 
 

@@ -1,7 +1,7 @@
-"""The product of matrices by the BLAS library that numpy uses, for compiled code and Python alike.
+"""The product of matrices by numpy's BLAS library, for compiled code and Python.
 
-numpy's library has one of several names for the function, by who built it. A numpy without such a
-library has none; then a loop of this project takes its place, which is slower.
+The function's name in the library depends on the builder of numpy. A numpy without such a library
+gets a slower loop of this project instead.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ NAMES = {
     "scipy_cblas_dgemm": "int32",
     "cblas_dgemm": "int32",
 }
-"""Name of the function -> type of its whole numbers; the first is that of numpy's wheels."""
+"""Name of the function -> type of its integers; the first is that of numpy's wheels."""
 
 
 @functools.cache
 def dgemm() -> CFunction:
     """C = alpha A B + beta C as CBLAS defines it: ``dgemm(order, ...)`` with 14 arguments.
 
-    :func:`runner.runtimes.core.library.add_product` calls it. The library's own threads are as its
-    environment says (``OPENBLAS_NUM_THREADS``); with several workers, one thread each is right.
-    Raises :class:`runner.errors.RunnerError` if there is no library and no compiler.
+    :func:`runner.runtimes.core.library.add_product` calls it. The library's environment sets its
+    threads (``OPENBLAS_NUM_THREADS``); with several workers, use one thread each. Raises
+    :class:`runner.errors.RunnerError` if there is no library and no compiler.
     """
     if (found := _of_numpy()) is not None:
         return found
@@ -58,7 +58,7 @@ def _of_numpy() -> CFunction | None:
 
 @functools.cache
 def _numpy_library() -> ctypes.CDLL:
-    """numpy's own library; looking up a name in it finds those of the libraries that it needs."""
+    """numpy's own library; name lookups in it include the libraries that it needs."""
     return ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
 
 

@@ -32,7 +32,7 @@ def dgemm(
 ) -> None:
     """C = alpha A B + beta C, row by row, with matrices at addresses; pitches in elements.
 
-    Only for C's order of elements and matrices that are not transposed.
+    Only for C order, and for matrices that are not transposed.
     """
     for i in range(rows):
         row = c + 8 * i * c_pitch

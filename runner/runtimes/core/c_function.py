@@ -1,4 +1,4 @@
-"""A C function that compiled regions and Python code call alike."""
+"""A C function for compiled regions and Python code."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ class CFunction:
 
     The state of a graph may hold one. Compiled regions then call it as ``part.NAME(...)`` at the
     speed of C, and Python code calls the same function. An argument of type ``"float64*"`` is an
-    array: the function gets the address of its first element, and nothing checks what it reads and
-    writes from there on. The function must not call Python, and must not keep the address.
+    array: the function gets the address of its first element, and its accesses are not checked. The
+    function must not call Python, and must not keep the address.
     """
 
     def __init__(self, function: Any, signature: str) -> None:
         """``function``: one of :mod:`ctypes`, or its address.
 
         ``signature``: ``"void(int64, float64*)"`` with the types of :data:`NUMBERS`; the result may
-        be ``void``, but no array. Raises ``ValueError`` for another signature, or the address 0.
+        be ``void``, but not an array. Raises ``ValueError`` for an invalid signature, or the
+        address 0.
         """
         self._function = function  # its library must stay loaded
         self.result, self.arguments = _types(signature)
@@ -51,8 +52,8 @@ class CFunction:
     def __call__(self, *arguments: Any) -> Any:
         """Call it without the interpreter's lock.
 
-        Raises ``TypeError`` for a wrong number of arguments, and for an argument that is no array
-        of the type where one is expected.
+        Raises ``TypeError`` for a wrong number of arguments, and for an argument that should be an
+        array of a type but is not.
         """
         if len(arguments) != len(self.arguments):
             raise TypeError(f"{self.signature} is called with {len(arguments)} arguments")

@@ -1,7 +1,7 @@
 """Time in compiled code: a worker's time by kind, as an exact partition.
 
-The processor's counter is read, because it costs a third of ``clock_gettime``; a processor without
-a constant counter gets the latter (``tick_s`` is then 0).
+It reads the processor's counter, which costs a third of ``clock_gettime``. Without a constant
+counter it uses the latter (``tick_s`` is then 0).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MONOTONIC, _THREAD = 1, 3
 
 @inner
 def now(core: int, worker: int) -> float:
-    """Seconds on the clock of this process."""
+    """Seconds on this process's clock."""
     tick = load_real(core + CORE.tick_s)
     if tick > 0.0:
         return load_real(core + CORE.second0) + tick * (ticks() - load(core + CORE.tick0))
@@ -31,7 +31,7 @@ def now(core: int, worker: int) -> float:
 
 @inner
 def read_clock(core: int, worker: int, clock: int) -> float:
-    """Seconds of a clock of the system, read by this worker's thread."""
+    """Seconds on a system clock, read by this worker's thread."""
     place = worker + WORKER.time0
     call_2(load(core + CORE.clock_gettime), clock, place)
     return float(load(place)) + 1e-9 * float(load(place + 8))
@@ -45,7 +45,7 @@ def thread_seconds(core: int, worker: int) -> float:
 
 @inner
 def switch(core: int, worker: int, kind: int) -> float:
-    """Count the time from now on as this kind; returns the time."""
+    """Count the time from now on as this kind; returns the present time."""
     time = now(core, worker)
     place = worker + WORKER.compute + 8 * load(worker + WORKER.kind)
     store_real(place, load_real(place) + time - load_real(worker + WORKER.since))

@@ -20,9 +20,9 @@ from runner.runtimes.core.processor import target_machine
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
 _ROUNDS = 2
-"""Optimisations until nothing of Python is left.
+"""Rounds of optimisation until no Python code is left.
 
-Only the first shows that the references of arrays are those of no object.
+Only the first round shows that the references of arrays belong to no object.
 """
 
 
@@ -39,9 +39,8 @@ def compile_kernels(module: str) -> MachineCode:
 def default_numba() -> Iterator[None]:
     """Hide the user's ``NUMBA_*`` settings: they would change the code that all later runs load.
 
-    Meanwhile numba makes LLVM code only, and the interpreter does not search for garbage (compiling
-    makes millions of objects that stay). The program's output stays as it is
-    (:func:`_plain_output`).
+    Meanwhile numba generates only LLVM code, and garbage collection is off (compiling creates
+    millions of lasting objects). The program's output is not affected (:func:`_plain_output`).
     """
     hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NUMBA_")}
     collects = gc.isenabled()
@@ -59,10 +58,10 @@ def default_numba() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _plain_output() -> Iterator[None]:
-    """Keep colorama, where it is installed, from writing to the program's output at its end.
+    """Keep an installed colorama from writing to the program's output at its end.
 
-    numba starts it for the colours of its messages, and it then ends the output with an escape
-    sequence, which is no part of what the program prints.
+    numba starts it for coloured messages, and it would end the output with an escape sequence,
+    which does not belong to the program's output.
     """
     before = sys.modules.get("colorama.initialise")
     begun = before is not None and before.atexit_done
@@ -91,7 +90,7 @@ def _compile(source: Any, module: str) -> MachineCode:
 
 
 def _entry(function: Callable[..., Any], signature: Any, options: dict[str, Any]) -> Any:
-    """numba's C function for a signature, as LLVM code only: nobody calls it in this process."""
+    """numba's C function for a signature, as LLVM code only: this process never calls it."""
     from numba.core.ccallback import CFunc
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.sigutils import normalize_signature
@@ -106,9 +105,9 @@ def compile_functions(
 ) -> MachineCode:
     """One object of functions of numbers: name -> (function, ``"uint64(uint64, int64)"``).
 
-    ``where`` names their source in messages. Division follows numpy: by zero it gives infinity, and
-    0 for whole numbers. Raises :class:`RunnerError` for a function that needs Python at run time,
-    and numba's errors.
+    ``where`` names their source in messages. Division follows numpy: by zero it gives infinity, or
+    0 for integers. Raises :class:`RunnerError` for a function that needs Python at run time, and
+    numba's errors.
     """
     with default_numba():
         compiled = {

@@ -39,50 +39,50 @@ from runner.runtimes.core.words import (
 _FUTEX = {"x86_64": 202, "aarch64": 98}
 """Number of the system call by architecture; the compiled core runs on these."""
 _PRIVATE_FUTEX = 128
-"""Flag of a futex that one process uses."""
+"""Flag of a futex used by only one process."""
 _ENTRIES = 256
-"""Regions that guests may run, of all graphs and types of states."""
+"""Regions that guests may run, over all graphs and types of states."""
 _ABSENT = ("call", "body", "realloc", "isend", "irecv", "testsome", "locations", "kinds", "others")
-"""Words of a core that mean nothing in other processes: guests do not use them."""
+"""Words of a core without a meaning in other processes: guests do not use them."""
 _CALLED = (
     *("syscall", "yield_", "clock_gettime", "swapcontext"),
     *("start", "count_as", "seconds", "cpu_seconds", "wait", "transfer", "post", "take"),
 )
-"""Words of a core that are addresses of functions, and different ones in each process."""
+"""Words of a core that are addresses of functions, which differ between processes."""
 _REQUESTS = 1024
-"""Room for messages under way at the start; it grows."""
+"""Initial capacity for messages under way; it grows."""
 _EDGES = 256
 """Edges allocated at once."""
 LOG_EVENTS = 1 << 20
-"""Room of an event log."""
+"""Capacity of an event log."""
 Callback = Callable[[int, int, int], int]
 
 
 def supported() -> bool:
-    """Whether the compiled core runs on this processor."""
+    """True if the compiled core runs on this processor."""
     return platform.machine() in _FUTEX
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How workers behave; times in seconds."""
+    """The behaviour of workers; times in seconds."""
 
     spin_s: float
     sleep_s: float
     crowded: bool
     stealing: bool
     remote: bool
-    """Whether the job has processes on other nodes."""
+    """True if the job has processes on other nodes."""
     seed: int | None
     log: bool
     ordered: bool = False
-    """Whether ready ranks wait by their priority."""
+    """True if ready ranks wait in order of priority."""
     service: bool = False
-    """Whether one more thread polls messages, and does nothing else."""
+    """True if one more thread does nothing but poll messages."""
     patience: int = 0
-    """Looks for its messages before a region leaves its stack."""
+    """Number of looks for its messages before a region leaves its stack."""
     funneled: bool = False
-    """Whether the first worker makes all MPI calls; those of the others move to it."""
+    """True if the first worker makes all MPI calls, including those of the others."""
 
 
 @functools.cache
@@ -106,11 +106,11 @@ def counter() -> Counter:
 class Core:
     """The ranks and workers of a process.
 
-    With an arena its records lie there, and workers of other processes of the node may come as
+    With an arena, its records lie there, and workers of other processes on the node may visit as
     guests once both have called :meth:`meet`.
 
     ``call(kind, a, b)`` and ``body(worker, node, iteration)`` are Python functions that compiled
-    code calls, on the thread of a worker; they must not raise.
+    code calls on a worker's thread; they must not raise.
     """
 
     def __init__(
@@ -137,14 +137,14 @@ class Core:
         self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
         self.guests = [self.workers[-1] + (n + 1) * WORKER.size for n in range(guests)]
         self.server = self.workers[-1] + (guests + 1) * WORKER.size
-        """The record of the thread that polls messages, if there is one."""
+        """The record of the thread that polls messages, if any."""
         first = self.address + CORE.size + (workers + guests + server) * WORKER.size
         self.ranks = [first + n * RANK.size for n in range(len(ranks))]
         self.queues = [
             (w + WORKER.head - self.address >> 3, w + WORKER.tail - self.address >> 3)
             for w in self.workers
         ]
-        """Where among ``memory.words`` each worker's queue begins and ends."""
+        """Indices into ``memory.words`` of the beginning and end of each worker's queue."""
         self._rings = [Memory(8 * capacity, arena) for _ in range(workers)]
         self._capacity = capacity
         prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 3)
@@ -154,14 +154,14 @@ class Core:
         self._tables: list[Any] = []
         self._entries: Memory | None = None
         self._hosts: list[int] = []
-        """Cores of other processes whose first page is this process's own."""
+        """Cores of other processes whose first page is private to this process."""
         self._libc = ctypes.CDLL(None)
         self._log: Memory | None = None
         self._bind()
         self._fill(ranks, options)
 
     def _bind(self) -> None:
-        """The compiled functions, with the address of this core as first argument."""
+        """The compiled functions, with this core's address as first argument."""
 
         def bound(name: str, brief: bool = True) -> Callable[..., Any]:
             return functools.partial(self._code.function(name, brief), self.address)
@@ -188,10 +188,9 @@ class Core:
                 *(CORE.wait, CORE.transfer, CORE.post, CORE.take),
             )
         )
-        """Where the addresses are of what compiled regions call: to start a message, to count
-        their time as another kind, to read the clock, to read their worker's CPU time, to wait for
-        all messages, to start one and wait for it, to start one for a later execution, and to wait
-        for those."""
+        """The addresses of functions for compiled regions: start a message, count their time as
+        another kind, read the clock, read their worker's CPU time, wait for all messages, start one
+        and wait for it, start one for a later execution, and wait for those."""
         self.address_of = self._code.address
 
     def _fill(self, ranks: Sequence[int], options: Options) -> None:
@@ -288,15 +287,15 @@ class Core:
         self._words[field >> 3] = value
 
     def set_home(self, local: int, worker: int) -> None:
-        """Let a rank be queued for this worker from now on."""
+        """From now on, queue a rank for this worker."""
         self.memory.put(self.ranks[local] + RANK.home, worker)
 
     def graph(self, order: Sequence[int], urgent: Sequence[bool], first: int) -> list[Part]:
         """One part of a graph for each local rank.
 
-        ``order``: the regions by priority; of those that are ready the first one runs. ``urgent``:
-        whether a region lets its rank overtake others, by region. Regions get the numbers from
-        ``first`` on, part by part.
+        ``order``: the regions by priority; the first ready one runs. ``urgent``: True for each
+        region that lets its rank overtake others. Regions are numbered from ``first`` on, part by
+        part.
         """
         count = len(order)
         size = part_size(count)
@@ -309,14 +308,14 @@ class Core:
         return parts
 
     def part(self, local: int, count: int) -> Part:
-        """A part of ``count`` compiled regions of one rank; the first one that is ready runs."""
+        """A part of ``count`` compiled regions of one rank; the first ready one runs."""
         memory = Memory(part_size(count), self._arena)
         part = Part(memory, memory.address, range(count))
         part.fill(self.ranks[local], 0, [False] * count)
         return part
 
     def link(self, target: int, source: int, lead: int) -> int:
-        """Make the region at one address depend on the one at another; returns the edge."""
+        """Make the region at one address depend on the region at another; returns the edge."""
         if not self._edges or self._edges_left == 0:
             self._edges.append(Memory(_EDGES * EDGE.size, self._arena))
             self._edges_left = _EDGES
@@ -326,7 +325,7 @@ class Core:
         return edge
 
     def events(self) -> Iterator[tuple[int, float, int, int, int, int, int, float]]:
-        """The log: kind, time, rank, node, execution, worker, posted, and a lapse's end."""
+        """The log: kind, time, rank, node, execution, worker, posted, and the end of a lapse."""
         if self._log is None:
             return
         count = min(self.word(CORE.log_count), LOG_EVENTS)
@@ -383,7 +382,7 @@ class Core:
             self._set(**{name: place})
 
     def meet(self) -> None:
-        """Let workers of this process and of the others on its node be guests of each other.
+        """Let workers of this process and of others on its node be guests of each other.
 
         Collective over the node, after :meth:`messages` and before the workers start.
         """
@@ -397,9 +396,9 @@ class Core:
             entries=self._entries.address,
             open=1,
         )
-        # The others have set all words of theirs.
+        # The others have set all their words.
         cores: list[int] = arena.node.allgather(self.address)
-        # Each process begins its look with another one.
+        # Each process starts looking at another one.
         self._hosts = cores[own + 1 :] + cores[:own]
         for host in self._hosts:
             arena.own_page(host)
@@ -413,7 +412,7 @@ class Core:
             others.words[number] = word
         self._tables.append(others)
         self._set(others=others.address)
-        # No page is replaced while a guest may be at work.
+        # No page is replaced while a guest may be working.
         arena.node.Barrier()
 
     def guest_s(self, guest: int) -> float:
@@ -428,9 +427,9 @@ class Core:
         return spent + max(0.0, at - since) if computes else spent
 
     def learn(self, number: int, entry: int) -> bool:
-        """Note the code of a region that guests may run, for this process's own workers.
+        """Register the code of a region that guests may run, for this process's own workers.
 
-        Returns whether there was room. One thread at a time may call this.
+        Returns True if there was room. Only one thread at a time may call this.
         """
         assert self._entries is not None
         words = self._entries.words
@@ -443,13 +442,13 @@ class Core:
         return True
 
     def under_way(self) -> list[tuple[int, int, bool]]:
-        """Peer, tag and direction (True: receive) of the compiled messages under way in MPI."""
+        """Peer, tag and direction (True: receive) of compiled messages under way in MPI."""
         count, infos = self.word(CORE.count), self.word(CORE.infos)
         found = [ctypes.c_int64.from_address(infos + 8 * n).value for n in range(count)]
         return [(x >> 32, (x & 0xFFFFFFFF) >> 1, bool(x & 1)) for x in found]
 
     def close(self) -> None:
-        """Wait until guests have gone, and free what compiled code has allocated."""
+        """Wait until guests are gone, and free the memory allocated by compiled code."""
         if self._arena is not None:
             self._close()
             for host in self._hosts:

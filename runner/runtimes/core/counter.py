@@ -1,4 +1,4 @@
-"""The processor's counter, as Python code reads it: the clock of compiled code."""
+"""The processor's counter, read by Python code: the clock of compiled code."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TRIES = 8
 
 @dataclass(frozen=True)
 class Counter:
-    """How ticks become the seconds of ``time.perf_counter``, about.
+    """Converts ticks to approximate seconds of ``time.perf_counter``.
 
-    The rate is known to some 1e-5, so the two clocks part by that share of the time since.  A time
-    that compiled code has written is compared with :meth:`now` only.
+    The rate is known to about 1e-5, so the two clocks diverge by that share of the elapsed time.
+    Compare times from compiled code only with :meth:`now`.
     """
 
     count: Callable[[], int]
     tick_s: float
-    """Seconds a tick; 0 if the counter has no constant rate, then the system's clock is read."""
+    """Seconds per tick; 0 without a constant rate: then the system's clock is read."""
     tick0: int
     second0: float
     """The time of ``tick0``."""
@@ -51,10 +51,10 @@ T = TypeVar("T")
 
 
 def steady(read: Callable[[], T], now: Callable[[], float]) -> tuple[float, T]:
-    """What ``read`` gives, which other threads change, and the time that it belongs to.
+    """A consistent result of ``read``, which other threads change, and its time.
 
-    Two equal readings in a row are of one moment.  Where none are found, what is read is changing
-    all the time: then the shortest reading is given, which mixes moments that far apart at most.
+    Two equal consecutive readings are consistent. If the data change all the time, the shortest
+    reading is returned, which mixes only moments within its duration.
     """
     found = []
     for _ in range(_TRIES):
@@ -69,7 +69,7 @@ def steady(read: Callable[[], T], now: Callable[[], float]) -> tuple[float, T]:
 
 
 def _both(count: Callable[[], int]) -> tuple[int, float]:
-    """A tick and its time: the pair that was read in the shortest time of some."""
+    """A tick and its time: the pair with the shortest reading time of several."""
     found = []
     for _ in range(_PAIRS):
         before = time.perf_counter()

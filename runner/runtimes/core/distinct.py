@@ -1,7 +1,7 @@
-"""Functions whose arrays share no memory: the compiler then needs no checks for that.
+"""Functions whose arrays share no memory, so that the compiler needs no checks.
 
-Loops over many arrays are vectorised only if the compiler knows that no array which is written
-overlaps another one. It can test that before the loop for a few arrays, not for ten.
+Loops over many arrays are vectorised only if the compiler knows that no written array overlaps
+another one. It can test this before the loop for a few arrays, not for ten.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _MARK = "__distinct__"
 def distinct(function: Function) -> Function:
     """Decorator of a function of the dialect: no array that it writes overlaps another argument.
 
-    Nothing checks this. If it is not so, the function's results are undefined.
+    This is not checked. If it is false, the results are undefined.
     """
     setattr(function, _MARK, True)
     return function
 
 
 def is_distinct(function: Callable[..., Any]) -> bool:
-    """Whether the function is marked by :func:`distinct`."""
+    """True if the function is marked by :func:`distinct`."""
     return getattr(function, _MARK, False) is True
 
 
 def options(function: Callable[..., Any]) -> dict[str, Any]:
-    """The options of ``numba.njit`` that the mark asks for. It imports numba."""
+    """The options of ``numba.njit`` for the mark. It imports numba."""
     if not is_distinct(function):
         return {}
     from numba.core.compiler import Compiler

@@ -1,6 +1,6 @@
-"""What Python and compiled regions call of the core: the functions that are compiled and exported.
+"""The compiled functions that the core exports to Python and compiled regions.
 
-Regions have the addresses of some of them, so their code is compiled without that of the core.
+Regions have the addresses of some of them, so their code is compiled without the core's.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FUNCTIONS = {
 
 
 def enter(core: int, worker: int, part: int, count: int, first: int, step: int, lazy: int) -> None:
-    """The rank that the worker runs enters a graph; its function then yields."""
+    """The rank that the worker runs enters a graph; then its function yields."""
     rank = load(part + PART.rank)
     enter_part(core, worker, part, count, first, step, lazy)
     store(rank + RANK.part, part)
@@ -55,7 +55,7 @@ def enter(core: int, worker: int, part: int, count: int, first: int, step: int, 
 
 
 def over(part: int) -> int:
-    """Whether all messages of the regions are complete and no execution is left."""
+    """1 if all messages of the regions are complete and no execution is left, else 0."""
     if load(part + PART.bodies_left) != 0:
         return 0
     return 1 if load(part + PART.here) + peek(part + PART.away) == load(part + PART.total) else 0
@@ -72,7 +72,7 @@ def wake_rank(core: int, rank: int) -> None:
 
 
 def complete(core: int, worker: int, node: int, count: int) -> None:
-    """Some messages of a region that Python code started are complete; the region has returned."""
+    """Messages of a region that Python code started are complete; the region has returned."""
     _note_requests(core, worker, node, count)
     requests_done(core, worker, node, count)
 
@@ -95,7 +95,7 @@ def start_message(
 ) -> None:
     """Start a message of a compiled region, which has the address of this function.
 
-    So the regions' code is compiled without that of the messages, which takes seconds.
+    So the regions' code is compiled without the message code, which would take seconds.
     """
     start(rank, incoming, address, count, kind, peer, tag)
 
@@ -179,14 +179,14 @@ def stop_all(core: int) -> None:
 
 
 def call_poller(core: int) -> None:
-    """Call a worker that sleeps if nobody polls messages; Python code has started one."""
-    # Python has stored ``outside``: it must be seen before this looks for sleepers.
+    """Wake a sleeping worker if nobody polls messages; Python code has started one."""
+    # Python has stored ``outside``: it must be visible before this looks for sleepers.
     fence()
     watch(core)
 
 
 def lock_mpi(core: int) -> None:
-    """Take the lock that compiled code takes round MPI calls at thread level "serialized"."""
+    """Take the lock that compiled code takes around MPI calls at thread level "serialized"."""
     lock(core, core + CORE.mpi_lock)
 
 
@@ -196,7 +196,7 @@ def unlock_mpi(core: int) -> None:
 
 
 def close_core(core: int) -> None:
-    """Let no more guests in, and wait until the last one has gone."""
+    """Admit no more guests, and wait until the last one is gone."""
     close(core)
 
 

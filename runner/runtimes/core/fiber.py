@@ -1,9 +1,9 @@
-"""Fibers: compiled regions with a stack of their own, so that they may wait in the middle.
+"""Fibers: compiled regions with their own stack, so that they may wait in the middle.
 
-A region that waits for its messages leaves its stack to the worker, which runs other ranks, and
-goes on when they are complete, perhaps on another worker (Barrett et al.: tasks whose blocking MPI
-calls yield). While it waits, ``WAITS`` is added to the node's ``pending``: so whoever completes the
-last message wakes the rank, and does not finish the region.
+A region that waits for its messages leaves its stack, and the worker runs other ranks. It continues
+when they are complete, perhaps on another worker (Barrett et al.: tasks whose blocking MPI calls
+yield). While it waits, ``WAITS`` is added to the node's ``pending``: so completing the last message
+wakes the rank and does not finish the region.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from runner.runtimes.core.words import (
 
 @inner
 def resume(core: int, worker: int, node: int) -> int:
-    """Run a region on its stack until it waits (0) or its function has returned (1)."""
+    """Run a region on its stack until it waits (0) or its function returns (1)."""
     fiber = load(node + NODE.fiber)
     switch(core, worker, COMPUTE)
     call_word_2(
@@ -61,7 +61,7 @@ def leave(rank: int, fiber: int) -> None:
 
 @inner
 def live(fiber: int) -> None:
-    """What runs on a fiber's stack: an execution of its region each time that it is resumed."""
+    """The code on a fiber's stack: one execution of its region each time it is resumed."""
     node = load(fiber + FIBER.node)
     while True:
         call_nothing_2(
@@ -83,7 +83,7 @@ def wait_all(rank: int) -> None:
 def transfer(
     rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
 ) -> None:
-    """Start a message, and wait for it alone: those that the region has started go on."""
+    """Start a message and wait only for it: others that the region has started continue."""
     node = load(rank + RANK.owner)
     fiber = load(node + NODE.fiber)
     single = load(fiber + FIBER.single)
@@ -108,7 +108,7 @@ def post_ahead(
 
 @inner
 def take_all(rank: int) -> None:
-    """Wait for what was posted ahead."""
+    """Wait for the messages posted ahead."""
     node = load(rank + RANK.owner)
     ahead = load(load(node + NODE.fiber) + FIBER.ahead)
     if load(ahead + NODE.posted) != 0:
@@ -119,7 +119,7 @@ def take_all(rank: int) -> None:
 
 @inner
 def _wait(rank: int, node: int) -> None:
-    """Leave the stack to others until the messages of a node are complete."""
+    """Leave the stack to others until a node's messages are complete."""
     core, worker = load(rank + RANK.core), load(rank + RANK.worker)
     posted, fiber = load(node + NODE.posted), load(node + NODE.fiber)
     store(node + NODE.posted, 0)

@@ -2,9 +2,9 @@
 
 Region R may run when ``done(X) >= done(R) + lead`` for each region X that it depends on, with
 ``lead`` 1 or 0 (the previous iteration). Each such edge holds ``done(X) - done(R) - lead``. X adds
-1 when it finishes; if the value was -1, the edge is met now and R has one unmet dependency less.
-When R finishes, it sets its unmet dependencies to all, takes 1 from each edge, and takes back those
-that are met already. Whoever takes the last one makes R ready. So every step is one atomic
+1 when it finishes; if the value was -1, the edge is now met and R has one unmet dependency less.
+When R finishes, it marks all dependencies as unmet, subtracts 1 from each edge, and removes the
+dependencies already met. Whoever removes the last one makes R ready. So every step is one atomic
 operation on one word.
 
 A region holds one more dependency on itself while it runs, and while its rank is not in the graph
@@ -53,7 +53,7 @@ from runner.runtimes.core.words import (
 
 @inner
 def fail(core: int, code: int, rank: int, a: int, b: int, c: int) -> None:
-    """Keep the first error and stop; a worker tells Python of it."""
+    """Keep the first error and stop; a worker reports it to Python."""
     if swap_if(core + CORE.failed, 0, -1) != 0:
         store(core + CORE.failed_rank, rank)
         store(core + CORE.failed_a, a)
@@ -65,7 +65,7 @@ def fail(core: int, code: int, rank: int, a: int, b: int, c: int) -> None:
 
 @inner
 def note(core: int, worker: int, kind: int, node: int, posted: int) -> None:
-    """Record an event; the order of the records is the order in which they took effect.
+    """Record an event; records are in the order in which they took effect.
 
     A finish is recorded before others can see it, a start after its dependencies were seen.
     """
@@ -96,7 +96,7 @@ def make_ready(core: int, worker: int, node: int) -> None:
 
 @inner
 def choose(core: int, worker: int, part: int) -> int:
-    """The ready region to run now, the first one in the order of priority; 0 if there is none."""
+    """The ready region to run now, the first by priority; 0 if there is none."""
     place = part + PART.size
     end = place + LINE * load(part + PART.words)
     number = 0
@@ -108,7 +108,7 @@ def choose(core: int, worker: int, part: int) -> int:
                 at = _any_bit(worker, bits)
             keep_bits(place, ~(1 << at))
             node = load(part + PART.nodes) + (number + at) * NODE.size
-            # A neighbour that was registered meanwhile may have added a dependency.
+            # A neighbour registered meanwhile may have added a dependency.
             if peek(node + NODE.unmet) == 0:
                 put(node + NODE.unmet, 1)
                 note(core, worker, START, node, 0)
@@ -159,7 +159,7 @@ def requests_done(core: int, worker: int, node: int, count: int) -> None:
 
 @inner
 def finish(core: int, worker: int, node: int) -> None:
-    """Count the execution and tell every region that waited for exactly this one."""
+    """Count the execution and notify every region that waited for exactly this one."""
     lock(core, node + NODE.lock)
     note(core, worker, FINISH, node, 0)
     store(node + NODE.done, load(node + NODE.done) + 1)
@@ -177,7 +177,7 @@ def finish(core: int, worker: int, node: int) -> None:
         store(part + PART.here, load(part + PART.here) + 1)
     else:
         add(part + PART.away, 1)
-        # The rank may have nothing left to do but to leave the graph.
+        # The rank may have nothing left to do except leave the graph.
         wake(core, rank, 0)
 
 
@@ -185,13 +185,13 @@ def finish(core: int, worker: int, node: int) -> None:
 def _await_next(core: int, worker: int, node: int) -> None:
     """Set the dependencies of the region's next execution.
 
-    All edges count as unmet first, so that the region cannot start between two steps.
+    All edges first count as unmet, so that the region cannot start between two steps.
     """
     fan_in = load(node + NODE.fan_in)
     if peek(node + NODE.unmet) == 1:
         put(node + NODE.unmet, fan_in + 1)
     else:
-        # Neighbours that were registered while it ran have dependencies that count already.
+        # Neighbours registered while it ran have dependencies that already count.
         add(node + NODE.unmet, fan_in)
     settled = 1
     edge = load(node + NODE.inputs)
@@ -229,7 +229,7 @@ def enter_part(
 
 @inner
 def part_over(part: int) -> bool:
-    """Whether the rank may leave the graph."""
+    """True if the rank may leave the graph."""
     if load(part + PART.bodies_left) != 0:
         return False
     if load(part + PART.lazy) != 0:
@@ -263,7 +263,7 @@ def link_nodes(core: int, edge: int, target: int, source: int, lead: int) -> Non
 
 @inner
 def begin_turn(rank: int, worker: int) -> None:
-    """The worker's compute time is the rank's from now on."""
+    """From now on, the worker's compute time belongs to the rank."""
     spent = load_real(worker + WORKER.compute)
     store_real(worker + WORKER.turn, load_real(rank + RANK.compute) - spent)
 

@@ -1,12 +1,12 @@
 """Guests: idle workers that run regions of other processes' ranks.
 
-All that a region and its completion touch is at the same addresses in all processes of a node
-(:mod:`runner.runtimes.core.arena`). A guest takes a rank from a queue, runs one region that starts
-no messages, and puts the rank back. Messages and Python code stay with the rank's own process, the
+Everything that a region and its completion touch is at the same addresses in all processes of a
+node (:mod:`runner.runtimes.core.arena`). A guest takes a rank from a queue, runs one region without
+messages, and puts the rank back. Messages and Python code stay with the rank's own process, the
 host. A rank with a ready region for guests is open.
 
-A guest counts itself, and then a turn, before it takes a rank, and it goes after it has put the
-rank back; so the host's check for deadlocks sees the guest, the turn or the rank.
+A guest counts itself, and then a turn, before it takes a rank, and leaves after it has put the rank
+back; so the host's deadlock check sees the guest, the turn or the rank.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from runner.runtimes.core.words import (
 
 @inner
 def entry_of(host: int, shared: int) -> int:
-    """The code of a region in this process; 0 if it is not loaded or guests may not run it."""
+    """The code of a region in this process; 0 if it is not loaded or not for guests."""
     if shared == 0:
         return 0
     place = load(host + CORE.entries)
@@ -83,13 +83,13 @@ def open_region(host: int, part: int) -> int:
 
 @inner
 def is_open(host: int, rank: int) -> bool:
-    """Whether a rank on a queue has a ready region that this process can run."""
+    """True if a rank on a queue has a ready region that this process can run."""
     return peek(rank + RANK.mode) == GRAPH and open_region(host, peek(rank + RANK.part)) != 0
 
 
 @inner
 def offers(host: int, home: int) -> bool:
-    """Whether a rank on a worker's queue is open, as far as can be seen without the lock."""
+    """True if a rank on a worker's queue is open, as far as visible without the lock."""
     ring, mask = load(home + WORKER.ring), load(home + WORKER.mask)
     place, head = peek(home + WORKER.tail), peek(home + WORKER.head)
     while place > head:
@@ -114,7 +114,7 @@ def offer_of(host: int) -> int:
 
 @inner
 def host_of(core: int) -> int:
-    """The core of another process that has an open rank; 0 if there is none."""
+    """The core of another process with an open rank; 0 if there is none."""
     place = load(core + CORE.others)
     end = place + 8 * load(place)
     while place < end:
@@ -127,7 +127,7 @@ def host_of(core: int) -> int:
 
 @inner
 def take_open(host: int, home: int) -> int:
-    """The last open rank of a queue, which is taken from it; 0 if there is none."""
+    """Take the last open rank from a queue; 0 if there is none."""
     if waiting(home) <= 0:
         return 0
     ring, mask = load(home + WORKER.ring), load(home + WORKER.mask)
@@ -174,13 +174,13 @@ def visit(core: int, worker: int) -> None:
 
 @inner
 def run_one(core: int, worker: int, host: int, guest: int, rank: int) -> None:
-    """Run the first region that the guest can of a rank that it has taken."""
+    """Run the first region possible for the guest, of a rank that it has taken."""
     part = load(rank + RANK.part)
     node = open_region(host, part)
     if node == 0:
         return
     keep_bits(load(node + NODE.word), ~load(node + NODE.bit))
-    # A neighbour that was registered meanwhile may have added a dependency.
+    # A neighbour registered meanwhile may have added a dependency.
     if peek(node + NODE.unmet) != 0:
         return
     put(node + NODE.unmet, 1)
@@ -212,7 +212,7 @@ def run_one(core: int, worker: int, host: int, guest: int, rank: int) -> None:
 
 @inner
 def has_ready(part: int) -> bool:
-    """Whether a region of the part is ready."""
+    """True if a region of the part is ready."""
     place = part + PART.size
     end = place + LINE * load(part + PART.words)
     while place < end:
@@ -224,7 +224,7 @@ def has_ready(part: int) -> bool:
 
 @inner
 def give_back(host: int, rank: int) -> None:
-    """Let the workers of its process have the rank again, unless it has to wait."""
+    """Return the rank to the workers of its process, unless it has to wait."""
     part = load(rank + RANK.part)
     if (
         not has_ready(part)
@@ -232,16 +232,16 @@ def give_back(host: int, rank: int) -> None:
         and swap_if(rank + RANK.state, RUNNING, PARKED) != 0
     ):
         return
-    # Before the others: its messages are what other processes wait for.
+    # Before the others: other processes wait for its messages.
     exchange(rank + RANK.state, QUEUED)
     push(host, rank, 1)
 
 
 @inner
 def close(core: int) -> None:
-    """Let no more guests in, and wait until the last one has gone.
+    """Admit no more guests, and wait until the last one is gone.
 
-    A guest counts itself and then looks whether it may come in: one of the two sees the other.
+    A guest counts itself and then checks if it may enter: one of the two sees the other.
     """
     exchange(core + CORE.open, 0)
     while peek(core + CORE.guests) != 0:

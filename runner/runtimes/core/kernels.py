@@ -1,10 +1,9 @@
 """Kernels that numba compiles once and that later runs load without importing numba.
 
-``numba.njit(cache=True)`` would be slower: on the two-core machine where it was measured, importing
-numba and setting up its typing took 2.0 s of CPU time in every rank of every run, although the
-machine code came from the cache. Loading the same machine code takes milliseconds
-(:mod:`runner.runtimes.core.machine_code`). So numba is imported only if a kernel has no stored code
-yet.
+``numba.njit(cache=True)`` would be slower: measured on a two-core machine, importing numba and
+setting up its typing took 2.0 s of CPU time in every rank of every run, even with cached machine
+code. Loading the same code takes milliseconds (:mod:`runner.runtimes.core.machine_code`). So numba
+is imported only for kernels without stored code.
 
 A kernel module imports numba, and holds plain functions and a table of their pointer arguments::
 
@@ -18,13 +17,13 @@ lock and without numba's runtime. A module may also have functions that take and
 
     FUNCTIONS = {"finish": "uint64(uint64, int64)"}
 
-A change in the module, or in a module of its package or of :mod:`runner` that it imports, makes a
-new object.
+A change in the module, or in an imported module of its package or of :mod:`runner`, creates a new
+object.
 
 Kernels should index with unsigned integers: for signed ones numba adds the wrap-around of negative
-indices, which stopped vectorisation (a factor of four in the Jacobi stencil). Arithmetic is never
-reassociated or fused (no fast-math), so equal input gives equal bits. ``/`` raises for a divisor of
-zero, so it is refused in kernels unless the compiler can see that the divisor is not zero. Use
+indices, which prevents vectorisation (a factor of four in the Jacobi stencil). Arithmetic is never
+reassociated or fused (no fast-math), so equal input gives equal bits. ``/`` raises for a zero
+divisor, so kernels may use it only if the compiler can prove that the divisor is not zero. Use
 ``np.divide(a, b)`` (the same bits) or ``np.reciprocal(b)`` instead; they give infinity there.
 """
 
@@ -66,9 +65,9 @@ _C_TYPES: dict[str, Any] = {
 
 
 class Kernels:
-    """The loaded kernels of one module; :meth:`bind` makes calls of them.
+    """The loaded kernels of one module; :meth:`bind` creates calls of them.
 
-    Raises :class:`RunnerError` if the code calls something that this process does not have.
+    Raises :class:`RunnerError` if the code calls something that this process lacks.
     """
 
     def __init__(self, code: MachineCode) -> None:
@@ -117,7 +116,7 @@ class Kernels:
 
     @functools.cached_property
     def digest(self) -> str:
-        """A hash of the machine code: equal code in another process does the same."""
+        """A hash of the machine code: equal code behaves equally in another process."""
         return str(sha256(self._machine_code).hexdigest())
 
     def address(self, name: str) -> int:
@@ -146,12 +145,12 @@ def _compile(module: str) -> MachineCode:
 
 
 def stored(name: str, key: bytes, compile_: Callable[[], MachineCode]) -> Kernels:
-    """Code ``name`` from the cache; ``compile_`` makes it if no earlier run did it.
+    """Code ``name`` from the cache; ``compile_`` creates it if no earlier run did.
 
-    ``key`` stands for all that the code depends on, except the compilers and the processor. Many
+    ``key`` covers everything that the code depends on, except the compilers and the processor. Many
     processes may call this at once on an empty cache: one compiles, the others wait for it. If the
-    cache cannot be written, every process compiles for itself and says so on standard error. Raises
-    what ``compile_`` raises.
+    cache is not writable, every process compiles for itself and says so on standard error. Raises
+    the exceptions of ``compile_``.
     """
     try:
         folder = private_folder(cache_dir())
@@ -181,7 +180,7 @@ def _not_kept(compile_: Callable[[], MachineCode], error: OSError | RunnerError)
 def cache_dir() -> Path:
     """``autotune-UID`` in ``$NUMBA_CACHE_DIR``, or ``autotune/kernels`` in the user's cache.
 
-    Users may share ``$NUMBA_CACHE_DIR``, so each has a folder of their own there.
+    Users may share ``$NUMBA_CACHE_DIR``, so each has a separate folder there.
     """
     if numba_dir := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(numba_dir).absolute() / f"autotune-{os.geteuid()}"
@@ -189,7 +188,7 @@ def cache_dir() -> Path:
 
 
 def _key(code: bytes) -> str:
-    """A hash of the code, the modules that make it, the compilers and the processor."""
+    """A hash of the code, the modules that generate it, the compilers and the processor."""
     digest = sha256(_compilers())
     digest.update(code)
     return str(digest.hexdigest())[:24]
@@ -204,7 +203,7 @@ def _compilers() -> bytes:
 
 
 def _version(package: str) -> str:
-    """The version of an installed package, which is not imported.
+    """The version of an installed package, without importing it.
 
     It is read from the package: ``importlib.metadata`` would take more than 10 ms.
     """
@@ -228,13 +227,13 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file; the system releases it if the holder dies."""
     drop_foreign(path)
     with open_private(path) as file:
-        # Some network file systems have no locks. Then several processes compile the same code, and
-        # the atomic write keeps that safe.
+        # Some network file systems have no locks. Then several processes compile the same code; the
+        # atomic write keeps that safe.
         with contextlib.suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def scalars(values: list[int]) -> NDArray[np.uint64]:
-    """Geometry in the form that kernels take: unsigned integers in one array."""
+    """Geometry in the form that kernels expect: unsigned integers in one array."""
     return np.array(values, dtype=np.uint64)

@@ -1,17 +1,17 @@
-"""Functions that compiled regions of any application call: copies of boxes, faces, sums, products.
+"""Functions for compiled regions of any application: copies of boxes, faces, sums, products.
 
 They are plain functions of the dialect (runner/runtimes/mate/README.md, "Compiled regions"), so
-they run in Python too, and take arrays of any element type and strides. Those that call no other
+they run in Python, too, and accept arrays of any element type and strides. Those that call no other
 function here may also be used in a kernel module, as ``inner(library.pack)``
 (:mod:`runner.runtimes.core.atomic`).
 
 A ``box`` is six whole numbers ``z0, z1, y0, y1, x0, x1``: indices of a 3-D array [z][y][x], upper
-bounds excluded and not below the lower ones. It may be a tuple, an array or a list of the state.
-Nothing checks that it lies in the array.
+bounds excluded and not below the lower ones. It may be a tuple, an array or a list of the state. It
+is not checked to lie in the array.
 
-Indices are unsigned, because those need no check for negative values, which stops vectorisation.
-Sums are made of eight partial sums by position, because a compiler may not reorder additions; the
-order is part of the function, so equal input gives equal bits.
+Indices are unsigned, because checks for negative values would prevent vectorisation. Sums consist
+of eight partial sums by position, because a compiler may not reorder additions; the order is part
+of the function, so equal input gives equal bits.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def face(
 def add_product(dgemm: Any, a: Any, b: Any, c: Any) -> None:
     """C += A B for matrices of doubles, by the BLAS library: ``dgemm`` is that of :mod:`.blas`.
 
-    The rows of the matrices have no gaps; the rows themselves may lie apart. ``dgemm`` comes from
-    the state (``part.dgemm = blas.dgemm()``). The order of the additions is the library's own.
+    Rows of the matrices are contiguous; gaps between rows are allowed. ``dgemm`` comes from the
+    state (``part.dgemm = blas.dgemm()``). The library decides the order of the additions.
     """
     rows, columns, depth = c.shape[0], c.shape[1], a.shape[1]
     pitch_a, pitch_b, pitch_c = a.strides[0] // 8, b.strides[0] // 8, c.strides[0] // 8
@@ -98,7 +98,7 @@ def add_product(dgemm: Any, a: Any, b: Any, c: Any) -> None:
 
 
 def vector_sum(a: Any, first: int, last: int) -> float:
-    """Sum of ``a[first:last]`` of a 1-D array, as ``float64``; 0 if there is nothing."""
+    """Sum of ``a[first:last]`` of a 1-D array, as ``float64``; 0 if empty."""
     at, end = np.uint64(first), np.uint64(last)
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     while at + EIGHT <= end:
@@ -118,7 +118,7 @@ def vector_sum(a: Any, first: int, last: int) -> float:
 
 
 def vector_dot(a: Any, b: Any, first: int, last: int) -> float:
-    """Sum of ``a[k] * b[k]`` for ``first <= k < last``, as ``float64``; 0 if there is nothing."""
+    """Sum of ``a[k] * b[k]`` for ``first <= k < last``, as ``float64``; 0 if empty."""
     at, end = np.uint64(first), np.uint64(last)
     s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
     while at + EIGHT <= end:
@@ -138,7 +138,7 @@ def vector_dot(a: Any, b: Any, first: int, last: int) -> float:
 
 
 def vector_max(a: Any, first: int, last: int) -> float:
-    """Largest of ``a[first:last]`` as ``float64``, without NaNs; -inf if there is nothing."""
+    """Largest of ``a[first:last]`` as ``float64``, without NaNs; -inf if empty."""
     at, end = np.uint64(first), np.uint64(last)
     m0 = m1 = m2 = m3 = LEAST
     while at + FOUR <= end:

@@ -1,4 +1,4 @@
-"""Relocatable object code as it is stored, and how it gets into memory."""
+"""Relocatable object code in stored form, and its loading into memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.runtimes.core.sources import sha256
 
 
 class MachineCode:
-    """Relocatable object code and what a loader needs to know of it."""
+    """Relocatable object code with the data that a loader needs."""
 
     def __init__(
         self,
@@ -33,10 +33,11 @@ class MachineCode:
         self.symbols = symbols
         """Names outside the object that it calls (``memcpy``, ``exp``)."""
         self.missing = missing or {}
-        """Function that could not be compiled -> why (its message, as a document of the caller)."""
+        """Function that could not be compiled -> the reason (its message, as a document of the
+        caller)."""
 
     def to_bytes(self) -> bytes:
-        """The code as one line of JSON, then the object code; the digest reveals a damaged file."""
+        """The code as one line of JSON, then the object code; a digest reveals damage."""
         head = {
             "signatures": self.signatures,
             "functions": self.functions,
@@ -48,7 +49,7 @@ class MachineCode:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> MachineCode | None:
-        """The stored code; None if the file is damaged (it is then compiled again)."""
+        """The stored code; None if the file is damaged (then it is compiled again)."""
         head, _, code = data.partition(b"\n")
         try:
             header = json.loads(head)
@@ -70,10 +71,10 @@ class Loaded(Protocol):
 
 
 def loaded(code: MachineCode) -> Loaded:
-    """Load machine code: with :mod:`runner.runtimes.core.elf`, or with LLVM what that does not
-    know.
+    """Load machine code with :mod:`runner.runtimes.core.elf`, or with LLVM if it is unsupported
+    there.
 
-    Raises :class:`RunnerError` if the code calls something that this process does not have.
+    Raises :class:`RunnerError` if the code calls something that this process lacks.
     """
     try:
         return elf.Image(code.object_code, address_of)
@@ -85,9 +86,9 @@ class LlvmImage:
     """Machine code that LLVM has loaded; importing LLVM takes 30 to 40 ms."""
 
     def __init__(self, code: MachineCode) -> None:
-        """Raises :class:`RunnerError` for a name that this process does not have.
+        """Raises :class:`RunnerError` for a name that this process lacks.
 
-        LLVM would load the code all the same, and the call would jump to address 0.
+        LLVM would still load the code, and the call would jump to address 0.
         """
         import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
@@ -106,7 +107,7 @@ class LlvmImage:
 
 
 _images: list[LlvmImage] = []
-"""What LLVM has loaded: dropping an engine would free the memory of its code."""
+"""The code loaded by LLVM: dropping an engine would free its memory."""
 
 
 def _tell_llvm(llvm: Any, symbols: list[str]) -> None:
@@ -136,7 +137,7 @@ def address_of(name: str) -> int:
 
 @functools.cache
 def _c_libraries() -> list[ctypes.CDLL]:
-    """The process, and the library of mathematical functions, which it may not have loaded."""
+    """The process, and the math library, which it may not have loaded."""
     libraries = [ctypes.CDLL(None)]
     with contextlib.suppress(OSError):
         libraries.append(ctypes.CDLL("libm.so.6"))

@@ -1,7 +1,7 @@
 """Messages within a process, in compiled code: handed over without MPI.
 
-The second of two partners copies from the sender's buffer into the receiver's. The mail of a rank
-holds the messages to it that have no partner yet, in the order of their start.
+The later of two partners copies from the sender's buffer into the receiver's. The mail of a rank
+holds the messages to it without a partner, in the order of their start.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def hand_over(
 ) -> int:
     """Match a message with its partner and copy; returns the partner's owner.
 
-    0: there is no partner yet, and the message waits for it in the receiver's mail. An address of 0
-    stands for data that only Python can copy.
+    0 if there is no partner yet; the message then waits in the receiver's mail. An address of 0
+    means data that only Python can copy.
     """
     target = rank if incoming != 0 else rank_of(core, local)
     source = peer if incoming != 0 else load(rank + RANK.number)

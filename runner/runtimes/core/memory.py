@@ -11,9 +11,9 @@ from runner.runtimes.core.words import BITS, CLOSED, LINE, NODE, PART
 
 
 class Memory:
-    """A block of words at an address that is a multiple of a cache line, all zero at first.
+    """A block of words aligned to a cache line, initially zero.
 
-    In an arena it begins with a page.
+    In an arena it is aligned to a page.
     """
 
     def __init__(self, size: int, arena: Arena | None = None) -> None:
@@ -50,7 +50,7 @@ def _nodes_at(count: int) -> int:
 class Part:
     """A rank's part of a graph; ``nodes``: the address of each region.
 
-    ``order``: the regions by priority; of those that are ready the first one runs.
+    ``order``: the regions by priority; the first ready one runs.
     """
 
     def __init__(self, memory: Memory, address: int, order: Sequence[int]) -> None:
@@ -61,7 +61,7 @@ class Part:
         self.get, self.put = memory.get, memory.put
 
     def fill(self, rank: int, first: int, urgent: Sequence[bool]) -> None:
-        """Write the records of a part that no worker knows yet."""
+        """Write the records of a part that is still unknown to workers."""
         put, bits = self.put, self.address + PART.size
         put(self.address + PART.rank, rank)
         put(self.address + PART.nodes, min(self.nodes))
@@ -79,7 +79,7 @@ class Part:
             put(node + NODE.unmet, 1)
 
     def compiled(self, index: int, entry: int, state: int) -> None:
-        """Let a region be this compiled code, which gets the address ``state``."""
+        """Set this compiled code for a region; it receives the address ``state``."""
         self.put(self.nodes[index] + NODE.entry, entry)
         self.put(self.nodes[index] + NODE.state, state)
 

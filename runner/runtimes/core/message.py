@@ -2,8 +2,8 @@
 
 MPI's functions and handles come from a table of addresses, so one stored object serves every
 library. Handles are passed by value; those of MPICH have 4 bytes. One worker at a time tests all
-requests. Requests that are started meanwhile wait on a second list. Where one worker makes all MPI
-calls, the others put theirs on that list, and go on (Barrett et al.: FUNNELED).
+requests. Requests started meanwhile wait on a second list. If one worker makes all MPI calls, the
+others put theirs on that list and continue (Barrett et al.: FUNNELED).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from runner.runtimes.core.words import (
 def start(
     rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
 ) -> None:
-    """Start a message of the region that the rank runs: ``count`` elements at an address."""
+    """Start a message of the region that the rank is running: ``count`` elements at an address."""
     core, worker, node = (
         load(rank + RANK.core),
         load(rank + RANK.worker),
@@ -99,7 +99,7 @@ def start(
 
 @inner
 def calls_mpi(core: int, worker: int) -> bool:
-    """Whether a worker may make MPI calls."""
+    """True if a worker may make MPI calls."""
     funnel = load(core + CORE.funnel)
     return funnel == 0 or funnel == worker
 
@@ -116,7 +116,7 @@ def _call(
     wire: int,
     node: int,
 ) -> bool:
-    """Start a message in MPI; returns whether its request is in the worker's ``time0``."""
+    """Start a message in MPI; returns True if its request is in the worker's ``time0``."""
     function = load(core + (CORE.irecv if info & 1 else CORE.isend))
     communicator = load(core + CORE.communicator)
     request = worker + WORKER.time0
@@ -139,7 +139,7 @@ def _move(
     process: int,
     wire: int,
 ) -> None:
-    """Leave a call to the worker that makes them."""
+    """Leave a call to the worker that makes all MPI calls."""
     add(core + CORE.pending, 1)
     lock(core, core + CORE.post_lock)
     place = _new_posted(core)
@@ -150,7 +150,7 @@ def _move(
     store(place + POSTED.datatype, datatype)
     store(place + POSTED.process, process)
     store(place + POSTED.wire, wire)
-    # The call must be seen before this worker looks for sleepers.
+    # The call must be visible before this worker looks for sleepers.
     exchange(core + CORE.post_lock, 0)
     if peek(core + CORE.sleeping) != 0:
         call_worker(core, load(core + CORE.funnel))
@@ -168,7 +168,7 @@ def _new_posted(core: int) -> int:
 
 @inner
 def before_others(core: int, worker: int) -> None:
-    """Make the calls that were left to this worker: the next one must not overtake them."""
+    """Make the calls left to this worker: the next one must not overtake them."""
     if load(core + CORE.funnel) != 0 and peek(core + CORE.incoming_count) != 0:
         lock(core, core + CORE.poll_lock)
         _take_incoming(core, worker)
@@ -177,7 +177,7 @@ def before_others(core: int, worker: int) -> None:
 
 @inner
 def _mpi_lock(core: int) -> None:
-    """Take the lock round MPI calls at thread level "serialized"."""
+    """Take the lock around MPI calls at thread level "serialized"."""
     if load(core + CORE.serial) != 0:
         lock(core, core + CORE.mpi_lock)
 
@@ -203,7 +203,7 @@ def _set_handle(core: int, place: int, value: int) -> None:
 
 @inner
 def _keep(core: int, worker: int, request: int, node: int, info: int) -> None:
-    """Put a started request with those that are tested, or on the list for them."""
+    """Add a started request to the tested ones, or to the waiting list."""
     before = add(core + CORE.pending, 1)
     if try_lock(core + CORE.poll_lock):
         _append(core, _handle(core, request), node, info)
@@ -222,7 +222,7 @@ def _keep(core: int, worker: int, request: int, node: int, info: int) -> None:
 
 @inner
 def watch(core: int) -> None:
-    """Messages are under way: see to it that a worker without a rank polls them."""
+    """Messages are under way: make sure that a worker without a rank polls them."""
     funnel = load(core + CORE.funnel)
     if funnel != 0:
         call_worker(core, funnel)
@@ -247,7 +247,7 @@ def _grow(core: int, place: int, space: int, size: int) -> None:
 
 @inner
 def _append(core: int, handle: int, node: int, info: int) -> None:
-    """Add a request to those that are tested; the poll lock is held."""
+    """Add a request to the tested ones; the poll lock is held."""
     count = load(core + CORE.count)
     if count == load(core + CORE.space):
         _grow_requests(core)
@@ -280,13 +280,13 @@ def _resize(core: int, place: int, size: int) -> None:
 
 @inner
 def poll(core: int, worker: int) -> int:
-    """Test all messages under way, if no other worker does; returns whether it polled."""
+    """Test all messages under way, if no other worker does; returns 1 if it polled, else 0."""
     if not calls_mpi(core, worker):
         return 0
     if not try_lock(core + CORE.poll_lock):
         return 0
     if peek_real(core + CORE.next_poll) < 0.0:
-        # Python polls at this moment (below).
+        # Python is polling now (below).
         unlock(core + CORE.poll_lock)
         return 0
     begin = now(core, worker)
@@ -312,14 +312,14 @@ def poll(core: int, worker: int) -> int:
     put_real(core + CORE.next_poll, end + max(POLL_GAP_S, POLL_SHARE * (end - begin)))
     unlock(core + CORE.poll_lock)
     if outside != 0 and peek(core + CORE.outside) != 0 and peek(core + CORE.sleeping) != 0:
-        # While Python polled, ``outside`` was 0: a worker that saw that sleeps until it is called.
+        # While Python polled, ``outside`` was 0: a worker that saw this sleeps until called.
         watch(core)
     return 1
 
 
 @inner
 def _take_incoming(core: int, worker: int) -> None:
-    """Put posted messages with those that are tested, in their order; the poll lock is held."""
+    """Add posted messages to the tested ones in order; the poll lock is held."""
     number = 0
     lock(core, core + CORE.post_lock)
     while number < load(core + CORE.incoming_count):
@@ -339,7 +339,7 @@ def _take_incoming(core: int, worker: int) -> None:
             load(place + POSTED.datatype),
             load(place + POSTED.process),
         )
-        # Others may leave calls while this one is made.
+        # Others may leave calls during this one.
         unlock(core + CORE.post_lock)
         if _call(core, worker, info, address, count, datatype, process, wire, node):
             _append(core, _handle(core, worker + WORKER.time0), node, info)
@@ -401,7 +401,7 @@ def _test(core: int, worker: int) -> int:
 
 @inner
 def poll_if_due(core: int, worker: int, time: float) -> None:
-    """Poll unless the last poll was a moment ago."""
+    """Poll unless the last poll was very recent."""
     if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
         return
     if load(core + CORE.service) != 0 or not calls_mpi(core, worker):

@@ -1,4 +1,4 @@
-"""MPI's functions and handles as addresses, for compiled code that any library serves."""
+"""MPI's functions and handles as addresses, for compiled code that works with any library."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from runner.runtimes.core.words import KINDS
 
 _LIBRARY = re.compile(r"lib(p?mpi|mpich|mpi_abi)[\w-]*\.so[.\d]*$")
 _NOLOAD = 4
-"""RTLD_NOLOAD: only a library that the process has loaded already."""
+"""RTLD_NOLOAD: only a library that the process has already loaded."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageTable:
-    """What compiled code needs to send and receive; addresses and handles of MPI are 0 without it.
+    """The needs of compiled code to send and receive; MPI's addresses and handles are 0 without it.
 
     ``kinds``: MPI datatype and bytes of each of :data:`runner.runtimes.core.words.KINDS`.
-    ``direct``: messages within the process do not pass through MPI.
+    ``direct``: messages within the process bypass MPI.
     """
 
     process: int
@@ -78,7 +78,7 @@ def _handle(mpi: Any, thing: Any) -> int:
 
 
 def function_address(name: str) -> int:
-    """The address of a function: that of a profiling library that was preloaded, else MPI's.
+    """The address of a function: a preloaded profiling library's, else MPI's.
 
     Raises :class:`RunnerError` if this process has none.
     """

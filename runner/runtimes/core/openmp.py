@@ -1,8 +1,8 @@
 """Parallel regions of compiled kernels on the threads of gcc's OpenMP run-time (libgomp).
 
 The run-time is the one that programs of gcc and gfortran use. So ``OMP_NUM_THREADS``,
-``OMP_PROC_BIND``, ``OMP_PLACES``, ``OMP_WAIT_POLICY`` and ``OMP_DISPLAY_AFFINITY`` act on these
-threads as they do on any hybrid program.
+``OMP_PROC_BIND``, ``OMP_PLACES``, ``OMP_WAIT_POLICY`` and ``OMP_DISPLAY_AFFINITY`` affect these
+threads as in any hybrid program.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def max_threads() -> int:
 
 
 class ParallelRegion:
-    """Tasks that the threads of a team share; a call forks the team and returns when all are done.
+    """Tasks shared by the threads of a team; a call forks the team and returns when all are done.
 
-    The tasks must not write what another one reads or writes. With fewer threads than tasks, each
-    thread does several. Raises :class:`RunnerError` if there is no OpenMP run-time, and
-    ``ValueError`` for a task with another number of arrays than four or six.
+    A task must not write data that another one reads or writes. With fewer threads than tasks, each
+    thread does several. Raises :class:`RunnerError` without an OpenMP run-time, and ``ValueError``
+    if a task does not have four or six arrays.
     """
 
     def __init__(self, kernels: Kernels, tasks: Sequence[Task]) -> None:
@@ -64,7 +64,7 @@ class ParallelRegion:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """The run-time: the system's, else the one that scikit-learn brings along.
+    """The run-time: the system's, else the one bundled with scikit-learn.
 
     Raises :class:`RunnerError` if there is neither.
     """

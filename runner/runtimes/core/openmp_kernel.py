@@ -1,6 +1,4 @@
-"""What a thread of an OpenMP team does in a parallel region (see
-:mod:`runner.runtimes.core.openmp`).
-"""
+"""The work of an OpenMP thread in a parallel region (see :mod:`runner.runtimes.core.openmp`)."""
 
 from __future__ import annotations
 

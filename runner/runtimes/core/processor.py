@@ -1,6 +1,7 @@
-"""The processor of this machine: what compiled code depends on, and how LLVM makes code for it.
+"""The processor of this machine: the properties that affect compiled code, and LLVM's target for
+it.
 
-It is read from ``/proc/cpuinfo``; LLVM is imported only where that says nothing, and to make code.
+They are read from ``/proc/cpuinfo``; LLVM is imported only if that is empty, and to generate code.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _FLAGS = "flags", "Features"
 """The line of instruction sets, on x86 and on Arm."""
 _CPUINFO = "/proc/cpuinfo"
 _MOST = 1 << 16
-"""Bytes that are read for the first processor at most."""
+"""Maximum bytes to read for the first processor."""
 
 
 @functools.cache
 def _first() -> dict[str, str]:
-    """The entry of the first processor; empty if the system has none. The others are not read."""
+    """The entry of the first processor, without reading the others; empty if there is none."""
     text = b""
     try:
         file = os.open(_CPUINFO, os.O_RDONLY | os.O_CLOEXEC)
@@ -47,7 +48,7 @@ def flags() -> frozenset[str]:
 
 
 def description() -> str:
-    """System, architecture, model and instruction sets: code for one processor fits all like it."""
+    """System, architecture, model and instruction sets: equal descriptions can share code."""
     words = [sys.platform, os.uname().machine]
     if flags():
         words += [f"{name}={_first().get(name, '')}" for name in (*_MODEL, *_FLAGS)]

@@ -1,8 +1,8 @@
-"""Locks, the queues of ready ranks, and the calling of workers that sleep.
+"""Locks, the queues of ready ranks, and waking of sleeping workers.
 
-Each rank has a home worker, on whose queue it is put when it becomes ready; a worker whose queue is
-empty takes from the end of another's. One queue for all would be slower than one worker. A rank is
-on at most one queue, so a queue never overflows.
+A ready rank is put on the queue of its home worker; a worker with an empty queue takes from the end
+of another's. One queue for all would be slower than one worker. A rank is on at most one queue, so
+a queue never overflows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runner.runtimes.core.words import CORE, PARKED, QUEUED, RANK, RUNNING, WOKE
 _WAIT, _WAKE = 0, 1
 """Operations of futex."""
 _LOOKS = 4000
-"""Looks at a lock before the core is yielded: its holder may have lost it."""
+"""Looks at a lock before the core is yielded: its holder may have lost the core."""
 
 
 @inner
@@ -65,7 +65,7 @@ def rank_of(core: int, local: int) -> int:
 
 @inner
 def push(core: int, rank: int, front: int) -> None:
-    """Put a rank on its home's queue and call a worker that sleeps."""
+    """Put a rank on its home's queue and wake a sleeping worker."""
     home = worker_of(core, load(rank + RANK.home))
     ring, mask = load(home + WORKER.ring), load(home + WORKER.mask)
     lock(core, home + WORKER.lock)
@@ -80,7 +80,7 @@ def push(core: int, rank: int, front: int) -> None:
             place = _make_room(home, rank, ring, mask, tail)
         store(ring + 8 * (place & mask), rank)
         put(home + WORKER.tail, tail + 1)
-    # The rank must be seen before this worker looks for sleepers.
+    # The rank must be visible before this worker looks for sleepers.
     exchange(home + WORKER.lock, 0)
     if peek(core + CORE.sleeping) != 0:
         _call_for(core, home)
@@ -88,7 +88,7 @@ def push(core: int, rank: int, front: int) -> None:
 
 @inner
 def _make_room(home: int, rank: int, ring: int, mask: int, tail: int) -> int:
-    """Move ranks with a smaller priority one place back; returns the place that is free then."""
+    """Move ranks with a smaller priority one place back; returns the free place."""
     place, head, own = tail, load(home + WORKER.head), load(rank + RANK.priority)
     while place > head:
         before = load(ring + 8 * ((place - 1) & mask))
@@ -101,16 +101,16 @@ def _make_room(home: int, rank: int, ring: int, mask: int, tail: int) -> int:
 
 @inner
 def _call_for(core: int, home: int) -> None:
-    """Call the home if it sleeps; else any worker, if one may take the rank."""
+    """Wake the home if it sleeps; else any worker, if one may take the rank."""
     if call_worker(core, home) == 0 and load(core + CORE.stealing) != 0:
         call_if_none_looks(core)
 
 
 @inner
 def call_if_none_looks(core: int) -> None:
-    """Call one worker that sleeps unless one is awake and looks for ranks.
+    """Wake one sleeping worker unless one is awake and looking for ranks.
 
-    That one may take another rank: when it has one, it calls the next worker if more are ready.
+    That one may take another rank: once it has one, it wakes the next worker if more are ready.
     """
     if peek(core + CORE.idle) <= peek(core + CORE.sleeping):
         call_any(core)
@@ -118,7 +118,7 @@ def call_if_none_looks(core: int) -> None:
 
 @inner
 def call_any(core: int) -> None:
-    """Call one worker that sleeps, if there is one."""
+    """Wake one sleeping worker, if there is one."""
     number = 0
     while number < load(core + CORE.workers):
         if call_worker(core, worker_of(core, number)) != 0:
@@ -128,7 +128,7 @@ def call_any(core: int) -> None:
 
 @inner
 def call_all(core: int) -> None:
-    """Call all workers that sleep."""
+    """Wake all sleeping workers."""
     number = 0
     while number < load(core + CORE.workers):
         call_worker(core, worker_of(core, number))
@@ -137,7 +137,7 @@ def call_all(core: int) -> None:
 
 @inner
 def call_worker(core: int, worker: int) -> int:
-    """Call a worker if it sleeps; returns whether it did."""
+    """Wake a worker if it sleeps; returns 1 if it did, else 0."""
     place = worker + WORKER.asleep
     if peek(place) == 0 or swap_if(place, 1, 0) == 0:
         return 0
@@ -148,7 +148,7 @@ def call_worker(core: int, worker: int) -> int:
 
 @inner
 def sleep(core: int, worker: int, seconds: float) -> int:
-    """Sleep until called, or for some seconds if not negative; returns whether it was called.
+    """Sleep until called, or for some seconds if not negative; returns 1 if called, else 0.
 
     ``asleep`` was set before.
     """
@@ -172,7 +172,7 @@ def waiting(worker: int) -> int:
 
 @inner
 def pop(core: int, worker: int, taker: int) -> int:
-    """A rank from a worker's queue, from its end if another one takes it; 0 if there is none."""
+    """A rank from a worker's queue, from its end if another worker takes it; 0 if empty."""
     if waiting(worker) <= 0:
         return 0
     rank = 0
@@ -194,7 +194,7 @@ def pop(core: int, worker: int, taker: int) -> int:
 
 @inner
 def _shuffle(taker: int, ring: int, mask: int, head: int, tail: int) -> None:
-    """Exchange the first and the last rank with ones that the taker draws at random."""
+    """Exchange the first and the last rank with random ones drawn by the taker."""
     for end in (head, tail - 1):
         other = head + draw(taker + WORKER.dice, tail - head)
         a, b = ring + 8 * (end & mask), ring + 8 * (other & mask)
@@ -219,14 +219,14 @@ def take(core: int, worker: int, least: int) -> int:
                 rank = pop(core, other, worker)
             step += 1
     if rank != 0:
-        # Whoever finds it queued leaves it to this worker, which must see all from before.
+        # Whoever finds it queued leaves it to this worker, which must see everything before.
         exchange(rank + RANK.state, RUNNING)
     return rank
 
 
 @inner
 def any_ready(core: int, worker: int, least: int) -> bool:
-    """Whether :func:`take` would find a rank."""
+    """True if :func:`take` would find a rank."""
     if waiting(worker) > 0:
         return True
     if load(core + CORE.stealing) != 0:
@@ -240,7 +240,7 @@ def any_ready(core: int, worker: int, least: int) -> bool:
 
 @inner
 def wake(core: int, rank: int, front: int) -> None:
-    """Make a rank ready: what it waits for may have happened."""
+    """Make a rank ready: the event that it waits for may have happened."""
     place = rank + RANK.state
     while True:
         state = peek(place)

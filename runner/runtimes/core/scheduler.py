@@ -1,8 +1,7 @@
 """The loop of a worker: it runs ready ranks, polls messages, and sleeps if there is nothing to do.
 
 The loop enters Python only for a rank's function, for a region that is a Python function, for
-messages that Python code has started, and for errors. In these calls, and nowhere else, it takes
-the interpreter's lock.
+messages started by Python code, and for errors. Only these calls take the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -85,9 +84,9 @@ _PAUSES = 8
 
 
 def work(core: int, worker: int) -> None:
-    """Run ranks until all have ended or one has failed; the body of a worker's thread.
+    """Run ranks until all have ended or one has failed: the body of a worker's thread.
 
-    The body of the thread that only polls messages, too.
+    It is also the body of the thread that only polls messages.
     """
     store_real(worker + WORKER.since, now(core, worker))
     store(worker + WORKER.kind, SCHEDULING)
@@ -147,7 +146,7 @@ def _turn(core: int, worker: int, rank: int) -> None:
             break
         if swap_if(rank + RANK.state, RUNNING, PARKED) != 0:
             break
-        # Something that it may wait for has happened in between.
+        # An event that it may wait for has happened meanwhile.
         exchange(rank + RANK.state, RUNNING)
         store(worker + WORKER.rank, rank)
         if peek(core + CORE.stop) != 0:
@@ -159,7 +158,7 @@ def _turn(core: int, worker: int, rank: int) -> None:
 
 @inner
 def _run(core: int, worker: int, rank: int) -> int:
-    """Run a rank until nothing of it is ready; returns whether its function has ended."""
+    """Run a rank until nothing of it is ready; returns 1 if its function has ended, else 0."""
     while True:
         if load(rank + RANK.mode) == SUSPENDED:
             node = load(rank + RANK.owner)
@@ -201,7 +200,7 @@ def _run(core: int, worker: int, rank: int) -> int:
 
 @inner
 def _run_regions(core: int, worker: int, rank: int, part: int) -> None:
-    """Run regions as long as one is ready; a rank keeps its worker so long."""
+    """Run regions as long as one is ready; meanwhile the rank keeps its worker."""
     while peek(core + CORE.stop) == 0:
         node = choose(core, worker, part)
         if node == 0:
@@ -243,7 +242,7 @@ def _run_regions(core: int, worker: int, rank: int, part: int) -> None:
 
 @inner
 def _end_region(core: int, worker: int, rank: int, node: int, answer: int) -> None:
-    """``answer``: messages that Python code started, in the upper half those complete by now."""
+    """``answer``: messages that Python code started; in the upper half, those already complete."""
     store(rank + RANK.owner, 0)
     posted, complete = load(node + NODE.posted) + (answer & 0xFFFFFFFF), answer >> 32
     store(node + NODE.posted, posted - complete)
@@ -255,13 +254,13 @@ def _end_region(core: int, worker: int, rank: int, node: int, answer: int) -> No
 def _idle(core: int, worker: int) -> int:
     """A ready rank as soon as there is one.
 
-    0: there will be no more work, or a process of the node has a rank that guests may run.
+    0 if there will be no more work, or a process of the node has a rank for guests.
     """
     begin = switch(core, worker, WAITING)
     crowded, others = load(core + CORE.crowded) != 0, load(core + CORE.others)
     spin_s, sleep_s = load_real(core + CORE.spin_s), load_real(core + CORE.sleep_s)
-    # Reading a thread's CPU time is a system call. A worker that spins uses its core, so the time
-    # itself counts, unless it yields the core in between.
+    # Reading a thread's CPU time is a system call. A spinning worker uses its core, so elapsed time
+    # counts, unless it yields the core meanwhile.
     cpu = thread_seconds(core, worker) if crowded else -1.0
     waited, spun = begin, 0.0
     looks, length = 0, FIRST_PAUSE_S
@@ -269,7 +268,7 @@ def _idle(core: int, worker: int) -> int:
     rank, least = 0, 2
     while peek(core + CORE.stop) == 0:
         if any_ready(core, worker, least):
-            # In this order, and before the queue is shorter: see _check_deadlock.
+            # In this order, and before the queue gets shorter: see _check_deadlock.
             add(core + CORE.idle, -1)
             add(core + CORE.turns, 1)
             rank = take(core, worker, least)
@@ -282,7 +281,7 @@ def _idle(core: int, worker: int) -> int:
             if any_ready(core, worker, least):
                 continue
             if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
-                # Nobody but this worker may be awake to see that nothing is left to wait for.
+                # Perhaps only this worker is awake to see that nothing is left to wait for.
                 continue
         elif peek(core + CORE.idle) == load(core + CORE.workers) and peek(core + CORE.guests) == 0:
             _check_deadlock(core, worker)
@@ -324,7 +323,7 @@ def _idle(core: int, worker: int) -> int:
         # It may take a rank before it counts as idle again: see _check_deadlock.
         add(core + CORE.turns, 1)
     if (rank != 0 or others != 0) and peek(core + CORE.sleeping) != 0:
-        # This worker may be away for long. Who made more ranks ready has relied on it.
+        # This worker may be away for long. Whoever made more ranks ready has relied on it.
         if load(core + CORE.stealing) != 0 and any_ready(core, worker, 1):
             call_if_none_looks(core)
         if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
@@ -342,12 +341,12 @@ def _idle(core: int, worker: int) -> int:
 
 @inner
 def _sleep(core: int, worker: int, length: float) -> int:
-    """Sleep until called; the one worker that watches messages sleeps ``length`` seconds at most.
+    """Sleep until called; the worker that watches messages sleeps at most ``length`` seconds.
 
-    So do all if they look for ranks of other processes, which do not call them. Where one worker
-    makes all MPI calls, only that one watches. Returns whether the worker was called. It counts as
-    asleep before it looks once more, and whoever has work for it looks for sleepers afterwards: one
-    of the two sees the other.
+    So do all if they look for ranks of other processes, which do not call them. If one worker makes
+    all MPI calls, only that one watches. Returns 1 if the worker was called, else 0. It counts as
+    asleep before it looks once more, and whoever has work for it then looks for sleepers: one of
+    the two sees the other.
     """
     put(worker + WORKER.asleep, 1)
     add(core + CORE.sleeping, 1)
@@ -367,7 +366,7 @@ def _sleep(core: int, worker: int, length: float) -> int:
         and peek(core + CORE.watcher) == 0
         and (peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0)
     ):
-        # The watcher has gone meanwhile.
+        # The watcher is gone.
         put(worker + WORKER.asleep, 0)
     else:
         timed = watches != 0 or load(core + CORE.others) != 0
@@ -380,10 +379,10 @@ def _sleep(core: int, worker: int, length: float) -> int:
 
 @inner
 def _check_deadlock(core: int, worker: int) -> None:
-    """Tell Python if nothing in this process can ever continue."""
+    """Tell Python if this process can never continue."""
     turns = peek(core + CORE.turns)
     if peek(core + CORE.next_poll) < 0:
-        # Python polls: ``outside`` is not right in the meantime. A poll that begins now is a turn.
+        # Python is polling: ``outside`` is temporarily wrong. A poll that starts now is a turn.
         return
     if peek(core + CORE.idle) != load(core + CORE.workers) or peek(core + CORE.guests) != 0:
         return

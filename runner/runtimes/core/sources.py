@@ -24,7 +24,7 @@ def sha256(data: bytes = b"") -> Any:
 
 
 def sources_key(*modules: str) -> bytes:
-    """A hash of the sources of these modules and of all that they import.
+    """A hash of the sources of these modules and of all their imports.
 
     Imports are followed within :mod:`runner` and within each module's own top-level package.
     """
@@ -56,7 +56,7 @@ def _members(text: bytes) -> list[tuple[str, str]]:
 
 @functools.cache
 def source(module: str) -> Path | None:
-    """The file of a module, found without importing the packages it is in."""
+    """The file of a module, found without importing its packages."""
     top, *rest = module.split(".")
     spec = importlib.util.find_spec(top)
     if spec is None or spec.origin is None or not spec.has_location:

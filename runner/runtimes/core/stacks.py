@@ -14,17 +14,17 @@ from runner.runtimes.core.memory import Memory
 from runner.runtimes.core.words import FIBER, LINE, NODE, PAGE, WORKER
 
 STACK = 256 * 1024
-"""Bytes of a stack; only what is used takes memory. MPI's functions run on it."""
+"""Bytes of a stack; only used pages take memory. MPI's functions run on it."""
 _CONTEXT = 8192
-"""Room for a context of the C library, of any processor."""
+"""Room for a C library's context on any processor."""
 _SIZE = FIBER.size + 2 * NODE.size
-"""Bytes of a fiber's record and the two nodes behind it."""
+"""Bytes of a fiber's record and the two nodes after it."""
 _LINK, _STACK, _LENGTH = 8, 16, 32
-"""Where a context has what follows it, and its stack."""
+"""Offsets in a context of its successor and its stack."""
 
 
 class Stacks:
-    """Gives regions of a core a stack each; lives as long as the core."""
+    """Gives each of a core's regions a stack; lives as long as the core."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -60,7 +60,7 @@ class Stacks:
             zip(nodes, self._contexts(len(nodes)), strict=True)
         ):
             low = base + n * (STACK + PAGE)
-            # A stack that overflows ends the program instead of changing its neighbour.
+            # A stack overflow ends the program instead of changing its neighbour.
             if self._libc.mprotect(ctypes.c_void_p(low), ctypes.c_size_t(PAGE), 0):
                 raise RunnerError(
                     f"mprotect failed: error {ctypes.get_errno()}", code="native.memory"

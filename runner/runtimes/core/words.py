@@ -1,8 +1,8 @@
-"""The records of the core: one table from which compiled and Python code take their offsets.
+"""The records of the core: one table of offsets for compiled and Python code.
 
 A record is a row of 8-byte words at an address; a field's value is its offset in bytes. ``|`` in a
 table begins a new cache line, so that words of different writers do not share one, ``||`` a new
-page, which a process may have for itself (:mod:`runner.runtimes.core.arena`). Addresses, counts and
+page, which may be private to a process (:mod:`runner.runtimes.core.arena`). Addresses, counts and
 flags are signed 64-bit integers; times are seconds as doubles. All records are written by compiled
 code; :mod:`runner.runtimes.core.core` allocates them.
 """
@@ -65,14 +65,14 @@ CORE = record(
 """A process. ``total``: ranks of the whole job. ``call``, ``body``: callbacks into Python.
 ``kinds``: MPI datatypes by element type.
 
-Where ranks are stolen between processes, the records are at the same addresses in all processes of
-a node, except for the words before ``live``: there each process has its own. ``start`` to
-``take``: what compiled regions call. ``private``: the flag of a futex within one process, or
+If ranks are stolen between processes, the records are at the same addresses in all processes of a
+node, except for the private words before ``live``. ``start`` to ``take``: functions for compiled
+regions. ``private``: the flag of a futex within one process, or
 0. ``others``: a table of the cores of the other processes (their number, then their addresses) or
 0. A worker of another process, a guest, has the record at ``guest0`` whose number is its own and
 its core's ``place``. ``entries``: a table of the regions' code in this process: their number and a
-word, then for each ``shared`` of NODE and an address. ``open``: whether guests may come in;
-``guests``: those that are in.
+word, then for each ``shared`` of NODE and an address. ``open``: 1 if guests may enter; ``guests``:
+number of guests inside.
 
 ``looks``: calls of a deep poll; 1 where all processes are on one node.
 
@@ -96,12 +96,12 @@ WORKER = record(
     | asleep""",
     "Worker",
 )
-"""``turn``: what ``compute`` lacks to the seconds of the rank that it runs.
+"""``turn``: the difference between ``compute`` and the seconds of the rank that it runs.
 
-``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
-``stolen``: those of its ``regions`` that were of other processes' ranks.
+``since``: when the present ``kind`` of time began; then the seconds of the five kinds. ``stolen``:
+those of its ``regions`` that belonged to ranks of other processes.
 
-``context``: where its own stack is kept while it runs on a fiber's.
+``context``: its own stack while it runs on a fiber's.
 
 ``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
 """
@@ -113,11 +113,11 @@ RANK = record(
     | mail_lock sends last_send receives last_receive free sent""",
     "Rank",
 )
-"""``mode``: what a worker does with the rank. ``owner``: the region that runs. ``waited``: seconds
-in which its regions have waited for messages on their stacks.
+"""``mode``: what a worker does with the rank. ``owner``: the running region. ``waited``: seconds
+that its regions have waited for messages on their stacks.
 
 ``places``: bits of the workers that ran it. The mail holds messages of this process to this rank
-that have no partner yet; ``sent`` is the size of the last message that found one.
+without a partner; ``sent`` is the size of the last message that got one.
 """
 
 PART = record(
@@ -125,9 +125,9 @@ PART = record(
     | away""",
     "Part",
 )
-"""A rank's part of a graph; ``words`` words of ready bits follow, each in a line of its own.
+"""A rank's part of a graph; ``words`` words of ready bits follow, each in a separate cache line.
 
-``here``, ``away``: executions finished by the rank's worker and by others; ``total``: of how many.
+``here``, ``away``: executions finished by the rank's worker and by others, of ``total``.
 """
 
 NODE = record(
@@ -137,28 +137,29 @@ NODE = record(
     | pending""",
     "Node",
 )
-"""A region of a rank. ``entry``: its compiled code, 0 for Python. ``state``: what that code gets.
+"""A region of a rank. ``entry``: its compiled code, 0 for Python. ``state``: the argument of that
+code.
 
-``shared``: a number that stands for the code in all processes; 0 if only its own may run it.
-``fiber``: the record of its own stack, or 0.
+``shared``: the number of the code in all processes; 0 if only its own may run it. ``fiber``: the
+record of its own stack, or 0.
 
-``unmet``: dependencies that the next execution waits for, and 1 while the region runs or its rank
-is not in the graph.
-``pending``: messages under way (negative while the body runs, with ``WAITS`` while it waits).
+``unmet``: dependencies that the next execution waits for, plus 1 while the region runs or its rank
+is not in the graph. ``pending``: messages under way (negative while the body runs, with ``WAITS``
+while it waits).
 """
 
 FIBER = record("context node single ahead ended", "Fiber")
-"""A stack and its region. ``single``: a node that stands for a message that the region waits for
-alone; ``ahead``: one for those that it posts for a later execution. ``ended``: whether the region's
-function has just returned.
+"""A stack and its region. ``single``: a node for a message that the region waits for separately;
+``ahead``: one for those that it posts for a later execution. ``ended``: 1 if the region's function
+has just returned.
 """
 
 EDGE = record("value source target next_input next_output", "Edge")
 """``value``: done(source) - done(target) - lead; the dependency is met while it is not negative."""
 
 POSTED = record("request node info address count datatype process wire", "Posted")
-"""A message that is not among those that are tested yet: a request that was started, with ``wire``
--1, or a call that the one worker that makes MPI calls has to make.
+"""A message that is not tested yet: a started request, with ``wire`` -1, or a call left to the only
+worker that makes MPI calls.
 """
 
 LETTER = record("peer tag address bytes owner next", "Letter")
@@ -168,25 +169,25 @@ EVENT = record("kind time rank node execution worker posted", "Event")
 """``kind``: one of the events below; 0 while it is being written."""
 
 PARKED, QUEUED, RUNNING, WOKEN, ENDED = range(5)
-"""States of a rank; ``WOKEN``: it runs, and something happened that it may wait for."""
+"""States of a rank; ``WOKEN``: it is running, and an event that it may wait for has happened."""
 COROUTINE, GRAPH, REGION, SUSPENDED = range(4)
 """Modes of a rank: resume its function, run regions, resume an ``async`` region, or a fiber."""
 WAITS = 1 << 32
-"""Added to the messages under way of a region that waits for them."""
+"""Added to a region's messages under way while it waits for them."""
 OPEN, CLOSING, CLOSED = range(3)
 """Gate of a region: the entry has executions left, the last one runs, the last one has finished."""
 COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 """Kinds of time, in the order of :mod:`runner.runtimes.workers.timers`."""
 RESUME, POLL, DEADLOCK, FAIL, DELIVERED, COPY = range(6)
-"""What the core asks Python for."""
+"""Requests of the core to Python."""
 YIELDED, RAN_TO_END, RAISED = range(3)
 """Answers of Python.
 
-The number of messages that a region started is added times 4, that of those complete by then times
-2^34.
+Added are the number of messages that a region started, times 4, and the number already complete,
+times 2^34.
 """
 START, BODY, REQUEST, FINISH, LAPSE = range(1, 6)
-"""Events of a region, and a lapse: the time in which a worker ran a rank or (-1) waited.
+"""Events of a region, and a lapse: the time during which a worker ran a rank or (-1) waited.
 
 A lapse's end is in the word ``execution``, as a double.
 """
@@ -195,29 +196,29 @@ BITS = 62
 NO_RANK, NO_TAG, TRUNCATED, MPI_FAILED, NO_MEMORY, LOG_FULL, NO_COPY = range(1, 8)
 """Errors of the core."""
 FIRST_PAUSE_S, GROWTH = 20e-6, 1.25
-"""Pauses of a worker that polls: each is longer than the one before, up to ``sleep_s``.
+"""Pauses of a polling worker: each is longer than the previous one, up to ``sleep_s``.
 
-A message is noticed late by at most a fifth of the time that was waited for it.
+The delay in noticing a message is at most a fifth of the time waited for it.
 """
 LATE, LONGEST = 0.05, 4.0
-"""In a long wait a pause may be this part of the time waited, up to this multiple of ``sleep_s``.
+"""In a long wait a pause may be this share of the elapsed wait, up to this multiple of ``sleep_s``.
 
-A pause takes 35 to 70 us of CPU time where Python code polls; so it is 0.6 % at most by default.
+A pause costs 35 to 70 us of CPU time if Python code polls: by default at most 0.6 %.
 """
 LOOKS = 10
-"""Polls after each pause, and calls in a deep poll: Open MPI looks at TCP in every eighth call."""
+"""Polls after each pause, and calls in a deep poll: Open MPI checks TCP in every eighth call."""
 POLL_GAP_S, POLL_SHARE, DEEP_SHARE = 4e-6, 2.0, 20.0
 """A busy worker polls no sooner than this pause and this multiple of the last poll's time.
 
-No sooner than ``DEEP_SHARE`` times its own length after a deep poll comes the next one.
+The next deep poll comes no sooner than ``DEEP_SHARE`` times the length of the last one.
 """
 PATIENCE_S = 1e-6
 """Time before the last rank of another worker's queue is stolen.
 
-Its home will mostly take it sooner, and to move a rank to another core costs about as much.
+Usually its home takes it sooner, and moving a rank to another core costs about as much.
 """
 VISIT_S = 5e-6
-"""Time that a worker waits for work of its own before it looks at other processes' queues."""
+"""Time that a worker waits for its own work before it looks at other processes' queues."""
 KINDS = (
     *("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"),
     *("float32", "float64", "complex64", "complex128", "bool"),

@@ -1,7 +1,7 @@
 """Ranks of a node that share memory, and help each other while they wait (CAB).
 
-A rank with a large message, a pack or a sum cuts it in chunks; ranks that wait in a call of the
-library steal some of them.  docs/reference/intranode.md describes the model and the interface.
+A rank divides a large message, pack or sum into chunks; ranks that wait in a call of the library
+steal some of them. docs/reference/intranode.md describes the model and the interface.
 """
 
 from __future__ import annotations

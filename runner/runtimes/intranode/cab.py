@@ -1,4 +1,4 @@
-"""What a program calls: messages, copies and sums, with which waiting ranks help."""
+"""The interface for programs: messages, copies and sums, with help from waiting ranks."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from runner.runtimes.intranode.words import (
 
 Array = NDArray[Any]
 _LOOKS = 20000
-"""Looks in compiled code before Python code sees whether all ranks are alive."""
+"""Looks in compiled code before Python code checks if all ranks are alive."""
 _BETWEEN_TESTS = 8
 """Looks between two tests of MPI's own requests."""
 
 
 class Request:
-    """A message or an operation that was prepared or started.
+    """A prepared or started message or operation.
 
-    A prepared one may be started again when it is over.  It keeps its arrays alive.
+    A prepared one may be restarted when it is over. It keeps its arrays alive.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Request:
         self._block = Words("q", bytes(REQUEST.size))
         self.address = self._block.buffer_info()[0]
         self.table = self.address + REQUEST.itself
-        """The address of a table with this request alone."""
+        """The address of a table with only this request."""
         self.put(REQUEST.itself, self.address)
         for field, value in words.items():
             self.put(field, value)
@@ -72,7 +72,7 @@ class Request:
 
     @property
     def over(self) -> bool:
-        """Whether it is over, or was not started."""
+        """True if it is over, or was not started."""
         return self.get(REQUEST.stage) == OVER
 
 
@@ -86,12 +86,13 @@ class Chunks:
 
 
 class Cab:
-    """The library of a rank; made by all ranks of ``comm``, which have the same configuration.
+    """The library of a rank; created by all ranks of ``comm`` with the same configuration.
 
-    Without ``config`` it is what was published for the machine (:mod:`.published`), or the default.
-    Ranks are those of the node (``rank``, ``size``); one thread of a rank calls the library.  All
-    arrays must be shared: made by :meth:`zeros` or :meth:`shared_copy`.  Raises what :class:`Node`
-    raises, and :class:`runner.errors.RunnerError` if there is neither stored code nor a compiler.
+    Without ``config``, the one published for the machine is used (:mod:`.published`), or the
+    default. Ranks are those of the node (``rank``, ``size``); one thread of a rank calls the
+    library. All arrays must be shared: created by :meth:`zeros` or :meth:`shared_copy`. Raises the
+    errors of :class:`Node`, and :class:`runner.errors.RunnerError` without both stored code and a
+    compiler.
     """
 
     def __init__(self, comm: Any, config: Config | None = None, arena: Arena | None = None) -> None:
@@ -107,7 +108,7 @@ class Cab:
         self._me = self._node.me
         self._temporary: Array = np.zeros(0, np.uint8)
         self._active: dict[int, Request] = {}
-        """Compiled code has the addresses of these."""
+        """Compiled code has the addresses of these requests."""
         self._barrier = Request(FLAG, {}, [], "a barrier")
         flag = np.zeros(1, np.int64)
         self._never = Request(FLAG, {REQUEST.place: flag.ctypes.data, REQUEST.value: 1}, [flag], "")
@@ -123,7 +124,7 @@ class Cab:
         return self.arena.copy(array)
 
     def arrays_of_all(self, array: Array) -> list[Array]:
-        """The shared arrays of all ranks, which each gives, without gaps; collective."""
+        """The shared arrays of all ranks; each contributes one without gaps; collective."""
         outlines = self.comm.allgather((array.ctypes.data, array.shape, array.dtype.str))
         return [self.arena.view(*place) for place in outlines]
 
@@ -139,7 +140,8 @@ class Cab:
     def accumulate_init(self, target: Array, source: Array, at: int | None = None) -> Request:
         """Prepare to add ``source`` to ``target``.
 
-        ``at``: the rank whose memory it is; no two ranks that name it add at the same time.
+        ``at``: the rank that owns the memory; ranks with the same ``at`` never add at the same
+        time.
         """
         kinds = elements(target), elements(source)
         if kinds[0] != kinds[1]:
@@ -198,11 +200,11 @@ class Cab:
         return Request(MATCH, words, [array], f"a message from rank {source}")
 
     def isend(self, array: Array, dest: int, tag: int = 0) -> Request:
-        """Begin to send; the array must not change until it is over."""
+        """Start to send; the array must not change until the request is over."""
         return self.start(self.send_init(array, dest, tag))
 
     def irecv(self, array: Array, source: int, tag: int = 0) -> Request:
-        """Begin to receive; the message is copied while this rank waits for it."""
+        """Start to receive; the message is copied while this rank waits for it."""
         return self.start(self.recv_init(array, source, tag))
 
     def send(self, array: Array, dest: int, tag: int = 0) -> None:
@@ -210,7 +212,8 @@ class Cab:
         self.wait(self.isend(array, dest, tag))
 
     def recv(self, array: Array, source: int, tag: int = 0) -> None:
-        """Receive; others help with a large message, this rank helps others until it comes."""
+        """Receive; others help with a large message, and this rank helps others until it
+        arrives."""
         self.wait(self.irecv(array, source, tag))
 
     def _as_rank(self, rank: int) -> int:
@@ -221,7 +224,7 @@ class Cab:
         return rank
 
     def _between(self, size: int) -> dict[int, int]:
-        """Memory for packed data where chunks are not packed and unpacked as one."""
+        """Memory for packed data, if chunks are not packed and unpacked in one step."""
         if self.config.bundle or not size:
             return {}
         if self._temporary.size < size:
@@ -233,7 +236,7 @@ class Cab:
     def start(self, request: Request) -> Request:
         """Start a prepared request, which must be over.
 
-        Raises :class:`IntranodeError` for a message where too many are under way to that rank.
+        Raises :class:`IntranodeError` if too many messages to that rank are under way.
         """
         if not request.over:
             raise IntranodeError(
@@ -254,8 +257,8 @@ class Cab:
     def wait(self, request: Any) -> None:
         """Wait for a request of this library or of mpi4py, and help others meanwhile.
 
-        Raises :class:`RankLost` if a rank of the node dies, and :class:`RegionError` for a message
-        of another size than that of the array.
+        Raises :class:`RankLost` if a rank of the node dies, and :class:`RegionError` if message and
+        array differ in size.
         """
         if isinstance(request, Request):
             self._wait_own(request.table, 1)
@@ -276,7 +279,7 @@ class Cab:
         self._retire(own)
 
     def _retire(self, own: Sequence[Request]) -> None:
-        """Forget requests that are over; raises the error of the first that failed."""
+        """Forget requests that are over; raises the error of the first failed one."""
         problem = ""
         for request in own:
             self._active.pop(request.address, None)
@@ -293,12 +296,12 @@ class Cab:
     def _wait_own(self, place: int, count: int) -> None:
         """Wait for the requests of the table at this address."""
         while self._wait(self._me, place, count, _LOOKS):
-            # A rank may have done its part and ended since.
+            # A rank may have done its part and ended.
             if (dead := self._node.deaths()) and self._wait(self._me, place, count, 1):
                 raise lost_rank_error(f"rank {self.rank} of this node", dead)
 
     def _wait_with_mpi(self, own: Sequence[Request], others: list[Any]) -> None:
-        """Wait also for requests of MPI, which are tested now and then."""
+        """Also wait for MPI requests, which are tested now and then."""
         from mpi4py import MPI
 
         self._never.put(REQUEST.stage, FLAG)
@@ -328,7 +331,7 @@ class Cab:
 
     @property
     def steals(self) -> bool:
-        """Whether this rank helps others while it waits; it may be set."""
+        """True if this rank helps others while it waits; it may be set."""
         return bool(self._node.get(ME.steals))
 
     @steals.setter
@@ -336,7 +339,7 @@ class Cab:
         self._node.put(ME.steals, int(value))
 
     def configure(self, config: Config) -> None:
-        """Go on with another configuration, while nothing of this rank is under way."""
+        """Continue with another configuration, while nothing of this rank is under way."""
         self.config = config
         self._node.apply(config)
 

@@ -1,4 +1,4 @@
-"""What is cut, how, and who steals: a checked configuration, and its command-line switches."""
+"""How work is divided, and who steals: a checked configuration, and its command-line switches."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ SWITCHES: switches.Table = {
     "spins": ("spins", (0, 1 << 30), "looks before a waiting rank yields its core"),
     "steal-seed": ("seed", (0, 1 << 30), "seed of the choice whom to steal from"),
 }
-"""Switch -> the field that it sets, its values or bounds, its meaning."""
+"""Switch -> its field, values or bounds, and meaning."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of a rank; raises :class:`ConfigError` for one that cannot be.
+    """The configuration of a rank; raises :class:`ConfigError` for an impossible one.
 
-    ``strategy``: a waiting rank steals from those of its memory domain (localized), also from one
-    of another (mixed), from that one only while fewer than ``saturation`` ranks use the memory
-    there (throughput).  ``chunk_small``, ``chunk_medium``, ``chunk_large``: bytes of a chunk of
-    messages below ``medium_from``, below ``large_from``, and of the others.  ``access``:
-    ``lo-to-hi`` has the beginning copied last.  ``waiting``: spin, or yield after ``spins`` looks;
-    ``auto`` yields if the node has more ranks than cores.  :data:`SWITCHES` explains the others.
+    ``strategy``: a waiting rank steals from ranks of its memory domain (localized), also from other
+    domains (mixed), or from those only while fewer than ``saturation`` ranks use the memory there
+    (throughput). ``chunk_small``, ``chunk_medium``, ``chunk_large``: bytes of a chunk of messages
+    below ``medium_from``, below ``large_from``, and of the others. ``access``: ``lo-to-hi`` copies
+    the beginning last. ``waiting``: spin, or yield after ``spins`` looks; ``auto`` yields if the
+    node has more ranks than cores. :data:`SWITCHES` explains the others.
     """
 
     steal: bool = True
@@ -82,7 +82,7 @@ class Config:
             )
 
     def chunk(self, size: int) -> int:
-        """Bytes of a chunk of a message of ``size`` bytes; the whole if it is not cut."""
+        """Bytes of a chunk of a message of ``size`` bytes; all of it if it is not divided."""
         chunk = self.chunk_small
         if size >= self.large_from:
             chunk = self.chunk_large
@@ -92,14 +92,14 @@ class Config:
 
 
 CAB = Library("cab", Config, SWITCHES, "steal-config")
-"""What is published for it, and its command line."""
+"""Its published configuration, and its command line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
-    """Add the library's switches, in a group of their own; one that is not given is None.
+    """Add the library's switches in a separate group; a missing one is None.
 
-    ``mate``: the parser has those of :mod:`runner.runtimes.mate`, whose ``--steal`` takes on and
-    off, too.
+    ``mate``: the parser has the switches of :mod:`runner.runtimes.mate`, whose ``--steal`` accepts
+    on and off, too.
     """
     group = parser.add_argument_group("stealing of chunks", "--steal on or off, and:" * mate)
     CAB.add_arguments(group, leave="steal" if mate else "")

@@ -1,7 +1,7 @@
-"""Compiled copies between regions, and sums: what is done with a chunk.
+"""Compiled copies between regions, and sums: the operations on a chunk.
 
-A chunk is a range of bytes of a region as if it were packed.  Sums are of doubles or whole numbers
-of 64 bits, in chunks of whole elements.
+A chunk is a range of bytes of a region as if it were packed. Sums are of doubles or 64-bit
+integers, in chunks of whole elements.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE, MOVE, 
 Walk = Callable[[int, int, int, int], None]
 _WORD = 8
 _LANES = 8
-"""Elements that are added by one operation; the compiler finds no vectors by itself here."""
+"""Elements added by one operation; the compiler does not vectorise this by itself."""
 
 
 @inner
 def is_whole(region: int) -> bool:
-    """Whether the region has no gaps."""
+    """True if the region has no gaps."""
     rows = load(region + REGION.n0) * load(region + REGION.n1) * load(region + REGION.n2)
     return rows == 1
 
@@ -36,7 +36,7 @@ def _copy_words(target: int, target_step: int, source: int, source_step: int, co
 
 
 def _lanes(kind: Any, operation: str) -> Any:
-    """Machine code that adds ``_LANES`` elements at an address to those at another one."""
+    """Machine code that adds ``_LANES`` elements at one address to those at another one."""
 
     def generate(context: Any, builder: Any, signature: Any, addresses: Any) -> Any:
         vector = ir.VectorType(kind, _LANES).as_pointer()
@@ -60,7 +60,7 @@ def _add_word_lanes(typing: Any, target: Any, source: Any) -> Any:
 
 @inner
 def add_to(a: int, b: int, size: int, operation: int) -> None:
-    """Add so many bytes of elements at ``b`` to those at ``a``."""
+    """Add ``size`` bytes of elements at ``b`` to those at ``a``."""
     last, reals = a + size, operation == ADD_REALS
     while a + _WORD * _LANES <= last:
         if reals:
@@ -79,7 +79,7 @@ def add_to(a: int, b: int, size: int, operation: int) -> None:
 
 
 def _walk(operation: int) -> Walk:
-    """The walk over a region for one operation, compiled by itself: it decides nothing for a row.
+    """The walk over a region for one operation, compiled separately: rows need no decisions.
 
     ``PACK`` copies bytes of the region to the beginning of a buffer; others copy or add from there.
     """
@@ -136,7 +136,7 @@ pack, unpack, _add_reals, _add_words = map(_walk, (PACK, MOVE, ADD_REALS, ADD_WO
 
 @inner
 def put_in(buffer: int, region: int, begin: int, end: int, operation: int) -> None:
-    """Copy or add what is at the beginning of a buffer to these bytes of a region."""
+    """Copy or add the beginning of a buffer to these bytes of a region."""
     if operation == MOVE:
         unpack(buffer, region, begin, end)
     elif operation == ADD_REALS:
@@ -149,7 +149,7 @@ def put_in(buffer: int, region: int, begin: int, end: int, operation: int) -> No
 def move(target: int, source: int, begin: int, end: int, bounce: int) -> None:
     """Copy bytes ``begin`` to ``end`` (excluded) of a region to another one of the same size.
 
-    Between two with gaps, blocks are packed to ``bounce`` and unpacked from there.
+    Between two regions with gaps, blocks are packed to ``bounce`` and unpacked from there.
     """
     if is_whole(target):
         pack(load(target + REGION.address) + begin, source, begin, end)
@@ -166,7 +166,7 @@ def move(target: int, source: int, begin: int, end: int, bounce: int) -> None:
 
 
 def copy_over(target: int, source: int, size: int, chunk: int, times: int) -> None:
-    """Copy ``size`` bytes chunk by chunk, so many times: the probe of the machine."""
+    """Copy ``size`` bytes chunk by chunk, ``times`` times: the probe of the machine."""
     while times > 0:
         at = 0
         while at < size:

@@ -1,4 +1,4 @@
-"""The ranks of a node: their shared memory, their seats in it, and whether they are alive."""
+"""The ranks of a node: their shared memory, their seats in it, and detection of deaths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 
 class Node:
-    """The ranks of a node; made by all ranks of ``comm``.
+    """The ranks of a node; created by all ranks of ``comm``.
 
     ``arena``: their memory (a new one if it is None).  Raises
     :class:`runner.runtimes.core.arena.ArenaError` in all ranks if one cannot share memory.
@@ -79,7 +79,7 @@ class Node:
         return int(self._addresses[rank])
 
     def apply(self, config: Config) -> None:
-        """Follow a configuration from now on; all ranks must assume the same domains."""
+        """Use a configuration from now on; all ranks must assume the same domains."""
         domains = self._domains
         if config.domains:
             domains = [n * config.domains // self.size for n in range(self.size)]
@@ -112,10 +112,10 @@ class Node:
             self.put(field, int(value))
 
     def deaths(self) -> str:
-        """The ranks of this node that have died, in words; it looks now and then only."""
+        """The dead ranks of this node as text; it checks only now and then."""
         return ", ".join(self._processes.deaths().values())
 
     def close(self) -> None:
-        """Give the communicator back; collective."""
+        """Free the communicator; collective."""
         if self._owns:
             self.arena.close()

@@ -1,4 +1,4 @@
-"""The processes of a node's ranks, and which of them have died."""
+"""The processes of a node's ranks, and detection of their deaths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _CHECK_S = 0.05
 
 
 class Processes:
-    """The processes of the ranks of ``node``, made by all of them; ``name``: this rank in words."""
+    """The processes of the ranks of ``node``, created by all of them; ``name`` describes this
+    rank."""
 
     def __init__(self, node: Any, name: str) -> None:
         own = os.getpid()
@@ -23,7 +24,7 @@ class Processes:
         self._check_time = 0.0
 
     def deaths(self) -> dict[int, str]:
-        """The other ranks that have died: number on the node and words; it looks now and then."""
+        """The other dead ranks: number on the node and description; it checks only now and then."""
         now = monotonic()
         if now - self._check_time < _CHECK_S:
             return {}
@@ -36,7 +37,7 @@ class Processes:
 
 
 def lost_rank_error(rank: str, dead: str) -> RankLost:
-    """The error of a rank that waits; both in words."""
+    """The error of a waiting rank; both arguments are text."""
     return RankLost(
         f"{rank} waits, but these have died: {dead}; look at their own messages, and start the "
         "program again",

@@ -1,4 +1,4 @@
-"""Requests: how each goes on from stage to stage, and the loop of a rank that waits; compiled."""
+"""Requests: their stages, and the loop of a waiting rank; compiled."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ FUNCTIONS = {
     "arrive": "void(int64, int64)",
     "copy_over": "void(int64, int64, int64, int64, int64)",
 }
-"""What Python calls."""
+"""Functions for Python."""
 _NEAR_THE_END = 2000
-"""Looks for the chunks that others still have before the request is left for later."""
+"""Looks for chunks still held by others before the request is postponed."""
 
 
 def post(me: int, request: int) -> int:
-    """Send: put a letter into the channel; returns whether there was room."""
+    """Send: put a letter into the channel; returns 1 if there was room, else 0."""
     channel = load(seat_of(me, load(request + REQUEST.peer)) + SEAT.channels)
     channel += CHANNEL_SIZE * load(me + ME.rank)
     number = load(channel + CHANNEL.posted)
@@ -68,7 +68,7 @@ def _copy_region(target: int, source: int) -> None:
 
 
 def begin(me: int, request: int, stage: int) -> None:
-    """Put a receive or an operation behind what was started before."""
+    """Append a receive or an operation to those started before."""
     store(request + REQUEST.next, 0)
     store(request + REQUEST.stage, stage)
     if load(me + ME.first) == 0:
@@ -80,9 +80,9 @@ def begin(me: int, request: int, stage: int) -> None:
 
 @inner
 def _match(me: int, peer: int) -> None:
-    """Give the messages that have come from a rank to its receives, in the order of both."""
+    """Match the messages of a rank with its receives, in the order of both."""
     channel = load(load(me + ME.seat) + SEAT.channels) + CHANNEL_SIZE * peer
-    # Letters that come meanwhile are for the next time: a later receive must not take one.
+    # Letters that arrive meanwhile wait for the next time: a later receive must not take one.
     end = peek(channel + CHANNEL.posted)
     request = load(me + ME.first)
     while request != 0 and load(channel + CHANNEL.taken) != end:
@@ -96,7 +96,7 @@ def _match(me: int, peer: int) -> None:
 
 @inner
 def _oldest(channel: int, end: int, tag: int) -> int:
-    """The oldest letter with a tag of those before ``end``, taken; 0 if there is none."""
+    """Take the oldest letter with a tag before ``end``; 0 if there is none."""
     number = load(channel + CHANNEL.taken)
     first, oldest = 1, 0
     while number < end and oldest == 0:
@@ -121,7 +121,7 @@ def _bytes_of(region: int) -> int:
 
 @inner
 def advance(me: int, request: int) -> int:
-    """Take a request to its next stage if it is time; returns whether it was."""
+    """Advance a request to its next stage if possible; returns 1 if it was, else 0."""
     stage = load(request + REQUEST.stage)
     if stage == SENT:
         letter = load(request + REQUEST.letter)
@@ -142,7 +142,7 @@ def advance(me: int, request: int) -> int:
         stage = load(request + REQUEST.stage)
         if stage == MATCH:
             return 0
-    # The others need the queue of this rank.
+    # The others need this rank's queue.
     if load(me + ME.busy) != 0:
         return 0
     if stage == MATCHED:
@@ -168,7 +168,7 @@ def advance(me: int, request: int) -> int:
 
 @inner
 def _begin(me: int, request: int, source: int, target: int, stage: int) -> None:
-    """Cut this in chunks, and do those that nobody steals."""
+    """Divide this into chunks, and do those that nobody steals."""
     seat = load(me + ME.seat)
     store(me + ME.busy, request)
     set_active(me, 1)
@@ -188,7 +188,7 @@ def _begin(me: int, request: int, source: int, target: int, stage: int) -> None:
 
 @inner
 def _settle(me: int, request: int, stage: int) -> int:
-    """Go on if the others have done the chunks that they took."""
+    """Continue if the others have done the chunks that they took."""
     counter, looks = load(me + ME.seat) + SEAT.done, _NEAR_THE_END
     if load(me + ME.spins) >= 0:
         looks = min(looks, load(me + ME.spins))
@@ -198,7 +198,7 @@ def _settle(me: int, request: int, stage: int) -> int:
         looks -= 1
         pause()
     if stage == UNPACK:
-        # The second half of a message that is packed as a whole.
+        # The second half of a message that is packed completely.
         _begin(me, request, request + REQUEST.between, request + REQUEST.target, SETTLE)
     else:
         _end(me, request)
@@ -218,7 +218,7 @@ def _end(me: int, request: int) -> None:
 
 @inner
 def _progress(me: int) -> int:
-    """Go on with all that this rank has started; returns whether anything changed."""
+    """Advance all started requests of this rank; returns 1 if anything changed, else 0."""
     before, request, has_moved = 0, load(me + ME.first), 0
     while request != 0:
         after = load(request + REQUEST.next)
@@ -235,7 +235,7 @@ def _progress(me: int) -> int:
 
 
 def wait_all(me: int, requests: int, count: int, looks: int) -> int:
-    """Wait for requests and help others meanwhile; returns how many are left after some looks."""
+    """Wait for requests and help others meanwhile; returns the number left after some looks."""
     set_active(me, 0)
     left, spins = count, 0
     while True:

@@ -1,10 +1,10 @@
-"""Write the settings of a machine, which a library reads at start.
+"""Write the settings of a machine, which a library reads when it starts.
 
     python -m runner.runtimes.intranode.publish --from chunk_large=131072,bundle=off [-o FILE]
     python -m runner.runtimes.intranode.publish --library cab --from @result.json
 
-The second takes what ``autotune search --json result.json`` recommends.  ``--from`` may be repeated
-for searches with messages of several sizes: each finds the chunks of one range.
+The second uses the recommendation of ``autotune search --json result.json``. ``--from`` may be
+repeated for searches with messages of several sizes: each finds the chunks of one range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The settings that were published for a machine: a small JSON file that a library reads.
+"""The published settings of a machine: a small JSON file that a library reads.
 
 That of CAB is ``$CAB_CONFIG`` (empty: none), else ``$XDG_CONFIG_HOME/autotune/cab.json`` if there
 is one.  :mod:`.publish` writes it.
@@ -22,7 +22,7 @@ from runner.runtimes.intranode import switches
 from runner.runtimes.intranode.errors import ConfigError
 
 _LARGEST = 1 << 16
-"""Most bytes of a file."""
+"""Maximum size of a file in bytes."""
 _KEYS = {"schema", "settings", "evidence"}
 
 
@@ -30,8 +30,8 @@ _KEYS = {"schema", "settings", "evidence"}
 class Library:
     """A library with settings that can be published.
 
-    ``name``: that of its file and schema; ``config``: its configuration, a dataclass that checks
-    itself; ``table``: the switches; ``switch``: the one that names another file, without dashes.
+    ``name``: the name of its file and schema; ``config``: its configuration, a self-checking
+    dataclass; ``table``: the switches; ``switch``: the switch for another file, without dashes.
     """
 
     name: str
@@ -58,14 +58,14 @@ class Library:
         return path if exists(path) else None
 
     def usual_place(self) -> Path:
-        """Where the file is looked for if nobody names one."""
+        """The default path of the file."""
         return files.config(f"{self.name}.json")
 
     def read(self, path: Path) -> dict[str, Any]:
         """The fields of the configuration that a file sets, checked.
 
-        Raises :class:`ConfigError`, which names the file, for one that cannot be read, that has
-        unknown keys, or whose values cannot be.
+        Raises :class:`ConfigError` with the file's name if it is unreadable, or has unknown keys or
+        impossible values.
         """
         try:
             with path.open("rb") as file:
@@ -116,7 +116,7 @@ class Library:
         return self.config(**self.read(path)), str(path)
 
     def add_arguments(self, group: Any, leave: str = "") -> None:
-        """Add the switches to a parser or group of it, but ``leave``; not given ones are None."""
+        """Add the switches, without ``leave``, to a parser or group; missing ones are None."""
         switches.add(group, self.table, self.config(), leave)
         group.add_argument(
             f"--{self.switch}",
@@ -126,11 +126,11 @@ class Library:
         )
 
     def from_options(self, options: argparse.Namespace) -> tuple[Any, str]:
-        """The configuration of a command line, and where it came from.
+        """The configuration of a command line, and its origin.
 
-        Switches come before the file, which comes before the defaults.  ``switch`` names another
-        file, or ``none``.  The second value is ``"defaults"``, the file, ``"switches"``, or the
-        file and ``", switches"``.  Raises :class:`ConfigError`, which names what is wrong.
+        Switches have precedence over the file, and the file over the defaults. ``switch`` names
+        another file, or ``none``. The second value is ``"defaults"``, the file, ``"switches"``, or
+        the file and ``", switches"``. Raises :class:`ConfigError`, which names the fault.
         """
         file = getattr(options, self.switch.replace("-", "_"))
         path = self.place() if file is None else None if file == "none" else Path(file)
@@ -143,9 +143,9 @@ class Library:
         return config, ", ".join(sources) or "defaults"
 
     def write(self, path: Path, settings: Mapping[str, Any], evidence: Sequence[str] = ()) -> None:
-        """Write checked settings (switch: value), with where they come from.
+        """Write checked settings (switch: value) with their origin.
 
-        Raises :class:`ConfigError` if they cannot be, and ``OSError``.
+        Raises :class:`ConfigError` for impossible settings, and ``OSError``.
         """
         self.config(**switches.fields_of(self.table, settings))
         document = {

@@ -1,4 +1,4 @@
-"""Regions: memory with regular gaps, as copies see it."""
+"""Regions: memory with regular gaps, for copies."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _AXES = 3
 
 @dataclass(frozen=True)
 class Region:
-    """Rows of ``run`` bytes from ``address`` on; ``axes`` are (number, bytes apart), inner first.
+    """Rows of ``run`` bytes from ``address`` on; ``axes`` are (number, distance in bytes), inner
+    first.
 
-    The bytes have an order, that of the array in C, so a part of them may be copied to the same
-    part of another region with the same number of bytes.
+    The bytes are in the array's C order, so a part of them may be copied to the same part of
+    another region of the same size.
     """
 
     address: int
@@ -59,7 +60,8 @@ class Region:
 
     @classmethod
     def in_arena(cls, array: NDArray[Any], arena: Arena) -> Region:
-        """The same of an array in shared memory; raises :class:`RegionError` for another one."""
+        """The elements of an array in shared memory; raises :class:`RegionError` for other
+        arrays."""
         if array.size and not arena.holds(array):
             raise RegionError(
                 f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
@@ -78,19 +80,19 @@ class Region:
 
     @property
     def whole(self) -> bool:
-        """Whether there are no gaps."""
+        """True if there are no gaps."""
         return not self.axes
 
     def words(self) -> list[int]:
-        """The region as compiled code reads it (:data:`.words.REGION`)."""
+        """The region in the form for compiled code (:data:`.words.REGION`)."""
         axes = [*self.axes, *[(1, 0)] * (_AXES - len(self.axes))]
         return [self.address, self.run, *(word for axis in axes for word in axis)]
 
 
 def elements(array: NDArray[Any]) -> str:
-    """How its elements are added: ``reals`` or ``words``.
+    """The kind of addition for its elements: ``reals`` or ``words``.
 
-    Raises :class:`RegionError` for another type, and for an array with gaps.
+    Raises :class:`RegionError` for other types, and for arrays with gaps.
     """
     if not array.flags.c_contiguous:
         raise RegionError(

@@ -1,15 +1,15 @@
-"""How many ranks saturate the memory of a domain, from copies by 1, 2, ... ranks at once."""
+"""The number of ranks that saturate a domain's memory, from copies by 1, 2, ... ranks at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 SHARE = 0.95
-"""A number of ranks saturates the memory if their rate is this part of the largest one."""
+"""A number of ranks saturates the memory if its rate is this share of the largest one."""
 
 
 def saturation_number(rates: Mapping[int, float]) -> int:
-    """The smallest number of ranks whose common rate is nearly the largest that was seen.
+    """The smallest number of ranks whose total rate is nearly the largest one seen.
 
     ``rates``: bytes per time of all ranks together, by their number; any unit.  Raises
     ``ValueError`` if there are none.

@@ -1,9 +1,9 @@
 """The queue of a rank's chunks, and how the others steal from it; compiled.
 
-A queue holds numbers of chunks of one message: its word has the first one that is left, and in the
-bits above the one behind the last.  The owner takes from the end, others from the beginning, both
-by one comparison and exchange.  So there is no lock that a killed rank could hold.  What the chunks
-are is read after one was taken: until that is done, the owner does not change it.
+A queue holds numbers of chunks of one message: its word has the first remaining one, and in the
+upper bits the end. The owner takes from the end, others from the beginning, both by one
+compare-and-exchange. So there is no lock that a killed rank could hold. A chunk's description is
+read after it was taken: until it is done, the owner does not change the description.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def chunk_of(me: int, size: int) -> int:
 def offer(me: int, size: int) -> int:
     """Queue the chunks of the message that the seat describes, and do those that nobody steals.
 
-    Returns how many others have taken.
+    Returns the number of chunks that others have taken.
     """
     seat = load(me + ME.seat)
     chunk = chunk_of(me, size)
@@ -73,7 +73,7 @@ def offer(me: int, size: int) -> int:
 def work(me: int, seat: int, number: int) -> None:
     """Do a chunk of a seat's message.
 
-    The owner, which takes the last one first, goes upwards through the memory unless the reader
+    The owner takes the last chunk first, and goes upwards through the memory, unless the reader
     begins low (``descending``); then it ends there, and the beginning is in its cache.
     """
     chunk, size = load(seat + SEAT.chunk), load(seat + SEAT.bytes)
@@ -86,14 +86,14 @@ def work(me: int, seat: int, number: int) -> None:
     if operation == MOVE:
         move(target, source, begin, end, load(me + ME.bounce))
     else:
-        # Neither has gaps.
+        # Neither region has gaps.
         to, of = load(target + REGION.address), load(source + REGION.address)
         add_to(to + begin, of + begin, end - begin, operation)
 
 
 @inner
 def steal_from(me: int, seat: int) -> int:
-    """Do a chunk of another rank; returns whether there was one."""
+    """Do a chunk of another rank; returns 1 if there was one, else 0."""
     queue = seat + SEAT.queue
     word = peek(queue)
     if (word & _FIRST) >= (word >> BITS):
@@ -119,10 +119,10 @@ def steal_from(me: int, seat: int) -> int:
 
 @inner
 def help_others(me: int) -> int:
-    """One attempt of a rank that waits; returns whether it did a chunk.
+    """One attempt of a waiting rank; returns 1 if it did a chunk, else 0.
 
-    The rank of this domain that had one the last time is tried first, then one at random, then, as
-    the strategy says, one of another domain.
+    It tries the rank of this domain that had one the last time, then a random one, then one of
+    another domain if the strategy allows it.
     """
     if load(me + ME.steals) == 0:
         return 0
@@ -146,7 +146,7 @@ def help_others(me: int) -> int:
 
 @inner
 def _users(me: int, domain: int) -> int:
-    """Ranks of a domain that are taken to use its memory: all that do not wait."""
+    """Ranks of a domain that count as users of its memory: all that do not wait."""
     count, number = 0, 0
     while number < load(me + ME.ranks):
         seat = seat_of(me, number)
@@ -158,6 +158,6 @@ def _users(me: int, domain: int) -> int:
 
 @inner
 def set_active(me: int, value: int) -> None:
-    """Say whether this rank uses the memory."""
+    """Publish whether this rank uses the memory."""
     if load(me + ME.flags) != 0:
         put(load(me + ME.seat) + SEAT.active, value)

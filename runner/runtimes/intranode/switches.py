@@ -10,11 +10,11 @@ from runner.runtimes.intranode.errors import ConfigError
 
 ON, OFF = "on", "off"
 WAITS = ("auto", "spin", "yield")
-"""What a rank may do that finds nothing."""
+"""The behaviour of a rank that finds nothing."""
 Choices = tuple[str, ...] | tuple[int, int]
-"""The words that a switch takes, or the least and the largest number."""
+"""The words that a switch accepts, or the smallest and the largest number."""
 Table = Mapping[str, tuple[str, Choices, str]]
-"""Switch -> the field that it sets, its values or bounds, its meaning."""
+"""Switch -> its field, values or bounds, and meaning."""
 
 
 def spins(config: Any, is_crowded: bool) -> int:
@@ -24,7 +24,7 @@ def spins(config: Any, is_crowded: bool) -> int:
 
 
 def check(table: Table, config: Any) -> None:
-    """Raise :class:`ConfigError`, which names the switch, for a field that cannot be."""
+    """Raise :class:`ConfigError`, which names the switch, for an impossible field."""
     for switch, (field, choices, _) in table.items():
         value = getattr(config, field)
         if isinstance(value, str):
@@ -42,7 +42,7 @@ def check(table: Table, config: Any) -> None:
 
 
 def add(group: Any, table: Table, defaults: Any, leave: str = "") -> None:
-    """Add switches to a parser or group of it, but ``leave``; one that is not given is None.
+    """Add switches, without ``leave``, to a parser or group; missing ones are None.
 
     ``defaults``: an object with the fields.
     """
@@ -66,7 +66,7 @@ def given_switches(table: Table, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def fields_of(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that switches set; raises :class:`ConfigError` for what they do not take."""
+    """The fields that switches set; raises :class:`ConfigError` for invalid values."""
     fields = {}
     for switch, value in values.items():
         if switch not in table:
@@ -90,7 +90,7 @@ def fields_of(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_value(table: Table, switch: str, value: str) -> int | str:
-    """A text as a number where the switch takes one; on and off may be 1 and 0.
+    """A text, as a number if the switch accepts numbers; on and off may be 1 and 0.
 
     Raises :class:`ConfigError`.
     """

@@ -27,11 +27,12 @@ SEAT = record(
 )
 """A rank.  ``domain``: the number of its memory domain.
 
-``active``: whether it uses the memory, 0 only while it waits and works for nobody.  ``queue``: both
-ends of its queue (:mod:`.stealing`).  ``done``: chunks that others have ever finished for it.
-``helpers``: ranks that work on its chunks, counted only where their number is limited.  ``lock``:
-who accumulates into its memory, its number + 1.  ``operation`` to ``t_s2``: what is cut in chunks;
-they do not change while a chunk is queued or under way.  ``channels``: that from each rank.
+``active``: 1 if it uses the memory; 0 only while it waits and works for nobody. ``queue``: both
+ends of its queue (:mod:`.stealing`). ``done``: total number of chunks that others have finished for
+it. ``helpers``: ranks that work on its chunks, counted only if their number is limited. ``lock``:
+number + 1 of the rank that accumulates into its memory. ``operation`` to ``t_s2``: the work divided
+into chunks; they do not change while a chunk is queued or under way. ``channels``: the channel from
+each rank.
 """
 
 BOARD = record("arrivals | epoch", "Board")
@@ -43,8 +44,8 @@ LETTER = record("state tag | address run n0 s0 n1 s1 n2 s2", "Letter")
 CHANNEL = record("posted | taken | letters", "Channel")
 """Messages from one rank to another.
 
-``posted``: how many were sent (written by the sender); ``taken``: those before have been matched
-(by the receiver).  The letter of message n is number n % ``PLACES``.
+``posted``: number of messages sent (written by the sender); ``taken``: number matched (by the
+receiver). The letter of message n is number n % ``PLACES``.
 """
 PLACES = 64
 """Messages under way from one rank to another."""
@@ -62,10 +63,10 @@ ME = record(
 """A rank's own view.  ``seats``: addresses of all seats.  ``busy``: the request that has the queue.
 
 ``low``, ``high``: bytes from which messages are medium and large; ``small`` to ``large``: their
-chunks.  ``near``, ``far``: seats of this domain and of others.  ``spins``: looks before the core is
-yielded, -1 for never.  ``own``, ``given``, ``stolen``: chunks of its own that it did, that others
-did for it, and that it did for others.  ``first``, ``end``: the first and
-the last request of those that this rank has to work on.
+chunks. ``near``, ``far``: seats of this domain and of others. ``spins``: looks before the core is
+yielded, -1 for never. ``own``, ``given``, ``stolen``: chunks that it did for itself, that others
+did for it, and that it did for others. ``first``, ``end``: the first and the last request that this
+rank has to work on.
 """
 
 REQUEST = record(
@@ -76,12 +77,11 @@ REQUEST = record(
     | itself next""",
     "Request",
 )
-"""``address`` to ``s2``: what is read (a receive has it from the letter).
+"""``address`` to ``s2``: the source (a receive gets it from the letter).
 
-``target`` to ``t_s2``: what is written.  ``between`` to ``b_s2``: shared memory where all is packed
-before it is unpacked; its address is 0 where chunks are packed and unpacked as one.  ``place``,
-``value``: a flag that is waited for.  ``itself``: a table of requests with this one alone.
-``next``: the one that was started after it.
+``target`` to ``t_s2``: the destination. ``between`` to ``b_s2``: shared memory for packing before
+unpacking; its address is 0 if chunks are packed and unpacked in one step. ``place``, ``value``: an
+awaited flag. ``itself``: a table with only this request. ``next``: the request started after it.
 """
 
 OVER, SENT, MATCH, MATCHED, LOCKING, SETTLE, UNPACK, FLAG = range(8)
@@ -95,6 +95,6 @@ LOCALIZED, MIXED, THROUGHPUT = range(3)
 WRONG_SIZE = 1
 """Why a request failed."""
 BOUNCE = 32768
-"""Bytes of a rank's own buffer between packing and unpacking."""
+"""Bytes of a rank's private buffer between packing and unpacking."""
 BITS = 24
 """Bits of an end of a queue: no message is cut in 2^24 chunks or more."""

@@ -1,6 +1,6 @@
 """MATE: over-decomposed MPI programs, with ranks as coroutines, regions and pinned workers.
 
-A process holds several ranks; regions of a rank run when all that they depend on is done. README.md
+A process holds several ranks; regions of a rank run when all their dependencies are done. README.md
 describes the model and the whole interface.
 """
 

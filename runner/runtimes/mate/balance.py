@@ -1,7 +1,7 @@
 """Distributes ranks over processes so that all have about the same work (Martin 2018, chapter 8).
 
-The times of the ranks come from a sampling run (``Report.rank_compute_s``), or from what an
-application knows of its cells. The result is a rank map (``Config.rank_map``). It is applied at
+The times of the ranks come from a sampling run (``Report.rank_compute_s``), or from the
+application's knowledge of its cells. The result is a rank map (``Config.rank_map``), applied at
 launch; no rank moves later.
 """
 
@@ -34,12 +34,12 @@ def imbalance(compute_s: Sequence[float], total_s: float) -> float:
 
 
 def consecutive(costs: Sequence[float], processes: int, least: int = 1) -> list[int]:
-    """Numbers of consecutive ranks per process for which the largest sum is as small as possible.
+    """Numbers of consecutive ranks per process that minimise the largest sum.
 
-    Every process gets at least ``least`` ranks (its workers). Of several best cuts, the one that
-    gives most ranks to the first processes is taken. The original's search (Martin 2018, figure
-    D.1) may never end and may leave processes empty; this one ends for all times. Raises
-    :class:`ConfigError` if the times are no times or the ranks are too few.
+    Every process gets at least ``least`` ranks (its workers). Of several best divisions, the one
+    with most ranks on the first processes is used. The original's search (Martin 2018, figure D.1)
+    may never end and may leave processes empty; this one always ends. Raises :class:`ConfigError`
+    for invalid times or too few ranks.
     """
     _check(costs, processes, least)
     sums = [0.0, *itertools.accumulate(costs)]
@@ -53,7 +53,7 @@ def consecutive(costs: Sequence[float], processes: int, least: int = 1) -> list[
             low, high = (
                 (low, middle) if _feasible(sums, processes, least, middle) else (middle, high)
             )
-        # A sum in another order may be larger by its last bit.
+        # A sum in another order may be larger in its last bit.
         feasible = _feasible(sums, processes, least, high * (1 + _TOLERANCE))
     assert feasible is not None
     return _cut(sums, processes, least, feasible)
@@ -73,7 +73,7 @@ def _check(costs: Sequence[float], processes: int, least: int) -> None:
 
 
 Feasible = tuple[float, list[list[bool]]]
-"""For a largest load and the processes left: the first rank from which they can hold all."""
+"""For a largest load and the remaining processes: the first rank from which they can hold all."""
 
 
 def _feasible(sums: Sequence[float], processes: int, least: int, load: float) -> Feasible | None:
@@ -116,8 +116,8 @@ def shuffle_ranks(
     """Exchange ranks between processes of one node as long as that lowers the larger of two loads.
 
     ``rows`` are the ranks of each process, ``costs`` the times by rank. A sweep makes at most one
-    exchange for each pair of processes, the first that helps (Martin 2018, figure D.2). The number
-    of ranks of a process never changes.
+    exchange per pair of processes, the first helpful one (Martin 2018, figure D.2). The number of
+    ranks of a process never changes.
     """
     rank_lists = [list(row) for row in rows]
     loads = [sum(costs[rank] for rank in row) for row in rank_lists]

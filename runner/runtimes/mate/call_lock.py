@@ -1,4 +1,4 @@
-"""The lock round every MPI call at thread level "serialized"."""
+"""The lock around every MPI call at thread level "serialized"."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 
 class CallLock:
-    """The lock round every MPI call at thread level "serialized"; a thread may take it again.
+    """The lock around every MPI call at thread level "serialized"; a thread may take it again.
 
-    Compiled code has a lock of its own round its calls. Once it makes any (:meth:`share`), this
-    lock includes that one.
+    Compiled code has a separate lock around its calls. Once it makes any (:meth:`share`), this lock
+    includes that one.
     """
 
     ABORT_S = 2.0
@@ -26,7 +26,8 @@ class CallLock:
         """The thread that ends the job."""
 
     def share(self, take: Callable[[], None], give: Callable[[], None]) -> None:
-        """Take and give another lock, too, from now on; no other thread is inside MPI meanwhile."""
+        """From now on, also take and release another lock; no other thread is inside MPI
+        meanwhile."""
         with self._lock:
             self._take, self._give = take, give
 
@@ -47,10 +48,10 @@ class CallLock:
         self._lock.release()
 
     def enter_last(self) -> None:
-        """Take the lock for the calls of this thread that end the job; it is not given back.
+        """Take the lock for this thread's calls that end the job; it is not released.
 
-        Other threads do not take it any more. One that is inside MPI may never come back, so the
-        calls are made without the lock after ``ABORT_S``: otherwise the job would never end.
+        Other threads no longer take it. A thread inside MPI may never return, so after ``ABORT_S``
+        the calls are made without the lock: otherwise the job would never end.
         """
         if self._last is not None and self._is_last():
             return
@@ -61,7 +62,7 @@ class CallLock:
                 self._take()
 
     def _is_last(self) -> bool:
-        """Whether this thread ends the job; any other one waits here until the process ends."""
+        """True if this thread ends the job; any other one waits here until the process ends."""
         while self._last != threading.get_ident():
             time.sleep(self.ABORT_S)
         return True

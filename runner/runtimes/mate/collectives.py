@@ -3,9 +3,9 @@
 The data pass through process-wide buffers in the order of processes and local ids; the rank map
 puts them into the order of global ranks.
 
-The second part follows one operation. The ranks of a process meet; the last rank to arrive acts for
-the process, with one non-blocking MPI operation that is polled like any message. No worker blocks,
-and other ranks go on.
+In an operation the ranks of a process meet; the last one to arrive acts for the process, with one
+non-blocking MPI operation that is polled like any message. No worker blocks, and other ranks
+continue.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Collectives(Messages):
         """Copy ``array`` of rank ``root`` into that of all ranks (equal sizes)."""
         process, local = self._locate(root)
         call, last = self._arrive(f"bcast({root})", _flat(array, "array"))
-        # A buffer of its own: the giver may change its array while slower ranks still copy.
+        # A separate buffer: the sender may change its array while slower ranks still copy.
         giver = local if process == self._transport.process else 0
         buffer = call.operands[giver].copy() if last else None
         await self._act(call, last, "Ibcast", buffer, buffer, process)

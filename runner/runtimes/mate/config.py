@@ -49,11 +49,11 @@ class Config:
     """``native``: compiled code schedules; ``python``: Python code does, and all regions are Python
     functions."""
     queue: str = "home"
-    """How ready ranks wait (native core): each at its home worker, where idle workers steal
-    (``home``) or not (``fixed``), or all in one queue (``shared``)."""
+    """How ready ranks wait (native core): each at its home worker, with stealing by idle workers
+    (``home``) or without (``fixed``), or all in one queue (``shared``)."""
     steal: str = "process"
     """Whose ranks an idle worker runs (native core): those of its own process, or also compiled
-    regions of other processes of its node (``node``), whose arrays lie in an arena."""
+    regions of other processes on its node (``node``), whose arrays lie in an arena."""
     rank_map: tuple[tuple[int, ...], ...] | None = None
     schedule_seed: int | None = None
 
@@ -230,12 +230,12 @@ class RankMap:
 
     @property
     def largest(self) -> int:
-        """Number of ranks of the process that has most."""
+        """Number of ranks of the largest process."""
         return max(len(process) for process in self.ranks)
 
 
 _MOST_BYTES = 64 << 20
-"""Of a map of ranks."""
+"""Limit for a file with a rank map."""
 _DEFAULT = Config()
 
 
@@ -304,7 +304,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def from_arguments(namespace: argparse.Namespace) -> Config:
-    """The configuration; raises :class:`ConfigError` naming the switch that is wrong."""
+    """The configuration; raises :class:`ConfigError` with the invalid switch."""
     spin, sleep = _idle(namespace.idle)
     config = Config(
         workers=namespace.workers,

@@ -1,7 +1,6 @@
 """The context of a rank: its identity and all operations it can call (Martin 2018, appendix E).
 
-In the order of the file: the context, the coroutine that runs a rank, and which rank the calling
-thread runs.
+Also: the coroutine that runs a rank, and the rank that the calling thread runs.
 """
 
 from __future__ import annotations
@@ -64,18 +63,19 @@ class Context(Place, Collectives):
 
     @property
     def worker(self) -> int:
-        """Number of the worker that runs this rank at present."""
+        """Number of the worker that currently runs this rank."""
         return self._task.worker
 
     def rank_of(self, process: int, local: int) -> int:
-        """Global rank of a local rank of a process; raises :class:`MateError` if there is none."""
+        """Global rank of a local rank of a process; raises :class:`MateError` if it does not
+        exist."""
         ranks = self._layer.ranks.ranks
         if not 0 <= process < len(ranks) or not 0 <= local < len(ranks[process]):
             raise MateError(f"process {process} has no local rank {local}", code="mate.call")
         return ranks[process][local]
 
     def location_of(self, rank: int) -> tuple[int, int]:
-        """Process and local id of a global rank; raises :class:`MateError` if there is none."""
+        """Process and local id of a global rank; raises :class:`MateError` if it does not exist."""
         return self._locate(rank)
 
     def local_count_of(self, process: int) -> int:
@@ -98,7 +98,7 @@ class Context(Place, Collectives):
             self._scheduler.add_neighbor(self._task, local)
 
     def set_home(self, worker: int) -> None:
-        """Let this rank wait for that worker when it is ready, from now on (``--core native``).
+        """From now on, queue this rank for that worker when it is ready (``--core native``).
 
         Others may still steal it unless ``--queue fixed`` is set. Raises :class:`MateError` if
         there is no such worker.
@@ -118,7 +118,7 @@ class Context(Place, Collectives):
         state: Any = None,
         lazy: bool = False,
     ) -> None:
-        """Run a graph (see README.md); raises what a region raises.
+        """Run a graph (see README.md); raises the exceptions of its regions.
 
         Raises :class:`GraphError` for a graph that can never run, and :class:`MateError` inside
         another graph or for a negative count.
@@ -154,7 +154,8 @@ class Context(Place, Collectives):
         return thread_time()
 
     def start_timers(self) -> None:
-        """Count the times of all workers of the process from now on; they count from the start."""
+        """From now on, count the times of all workers of the process; they also count from the
+        start."""
         self._timers.start()
 
     def stop_timers(self) -> None:
@@ -166,12 +167,12 @@ class Context(Place, Collectives):
         self._timers.reset()
 
     def mark_first(self) -> None:
-        """Take the time when the first local rank gets here."""
+        """Record the time when the first local rank gets here."""
         if self._marks.first is None:
             self._marks.first = perf_counter()
 
     def mark_last(self) -> None:
-        """Take the time when the last local rank gets here."""
+        """Record the time when the last local rank gets here."""
         self._marks.last = perf_counter()
 
     def process_time(self) -> float:
@@ -193,7 +194,7 @@ async def life(context: Context, task: Task, main: Main, args: tuple[Any, ...]) 
 
 
 def advance(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Run a rank until it waits; raises ``StopIteration`` at its end, and what it raises."""
+    """Run a rank until it waits; raises ``StopIteration`` at its end, and its exceptions."""
     value = coroutine.send(None)
     if value is not None:
         coroutine.throw(
@@ -214,7 +215,7 @@ thread_rank = _ThreadRank()
 
 
 def context() -> Context:
-    """The context of the rank that calls this; raises :class:`MateError` outside of ranks."""
+    """The context of the calling rank; raises :class:`MateError` outside of ranks."""
     if thread_rank.task is None:
         raise MateError(
             "this function works only in a rank: call it from a function that mate.run has started",

@@ -6,7 +6,7 @@ from runner.errors import RunnerError
 
 
 class MateError(RunnerError):
-    """The job cannot continue; ``exit_code`` is for applications that end with it."""
+    """The job cannot continue; ``exit_code`` is for applications that end with this error."""
 
     exit_code = 1
 

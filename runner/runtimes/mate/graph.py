@@ -1,6 +1,6 @@
 """The description of a graph: its regions and their dependencies (Martin 2018, chapter 3).
 
-A description is made once and shared by all ranks. The progress of each rank is in
+A description is created once and shared by all ranks. The progress of each rank is in
 :mod:`runner.runtimes.mate.task`.
 """
 
@@ -19,7 +19,7 @@ Body = TypeVar("Body", bound=Callable[..., Any])
 
 IF_POSSIBLE = "if possible"
 _CHECK = os.environ.get("MATE_CHECK") == "1"
-"""Whether compiled regions run in Python, with every index checked."""
+"""True if compiled regions run in Python, with every index checked."""
 _DEPENDENCY = re.compile(r"\s*([A-Za-z_]\w*)\s*(|\*|@|\*@|@\*)\s*")
 
 
@@ -108,11 +108,10 @@ class Graph:
         Names in ``depends`` may refer to regions added later. Of several ready regions of a rank,
         the one with the highest ``priority`` runs first, then the one added first; a rank with a
         ready region of a priority above 0 overtakes other ready ranks. ``compiled``: the function
-        keeps to what README.md says of compiled regions, and runs as machine code.
-        ``compiled="if possible"``: it keeps the rules of Python, and runs in Python if it cannot be
-        compiled. Raises :class:`GraphError` for a dependency that is not understood, a second
-        region of the same name, a compiled ``async def``, another value of ``compiled``, or a graph
-        already in use.
+        follows README.md on compiled regions, and runs as machine code. ``compiled="if possible"``:
+        it keeps the rules of Python, and runs in Python if it cannot be compiled. Raises
+        :class:`GraphError` for a malformed dependency, a second region of the same name, a compiled
+        ``async def``, another value of ``compiled``, or a graph already in use.
         """
         if compiled not in (True, False, IF_POSSIBLE):
             raise GraphError(
@@ -173,11 +172,11 @@ class Graph:
 
     @property
     def compiled(self) -> bool:
-        """Whether a region is compiled."""
+        """True if a region is compiled."""
         return any(region.compiled for region in self.regions)
 
     def order(self) -> list[int]:
-        """The regions in the order in which they run when several are ready."""
+        """The regions in the order in which they run if several are ready."""
         return sorted(range(len(self.regions)), key=lambda n: (-self.regions[n].priority, n))
 
     def table(self) -> dict[str, list[tuple[int, int, bool]]]:

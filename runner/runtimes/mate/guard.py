@@ -2,13 +2,13 @@
 
 A blocking call would stop the worker with all its ranks, and often the job for ever. The methods
 are in extension types, which cannot be patched in the usual way. While ranks run, their entries in
-the type's dictionary are replaced by functions that check which thread calls. So every communicator
-and request is guarded, also those made or stored before. At thread level "serialized", every other
-method and property of the classes and every function of ``mpi4py.MPI`` takes the one lock of the
-message layer in the same way, from the runtime, a rank, or another thread.
+the type's dictionary are replaced by functions that check the calling thread. So every communicator
+and request is guarded, including those created or stored earlier. At thread level "serialized",
+every other method and property of the classes and every function of ``mpi4py.MPI`` takes the one
+lock of the message layer in the same way, from the runtime, a rank, or another thread.
 
-The guard does not see: a method bound before (``r = comm.Recv; ...; r(buf)``), one-sided and file
-operations, MPI called from C, other ways to block (``time.sleep``, locks), and threads that are no
+The guard does not see: a method bound earlier (``r = comm.Recv; ...; r(buf)``), one-sided and file
+operations, MPI calls from C, other ways to block (``time.sleep``, locks), and threads that are not
 workers.
 """
 
@@ -27,7 +27,7 @@ from runner.runtimes.mate.errors import MateError
 
 _BLOCKING = {
     # Local calls, those that start something, and tests are left out; so is Free, which waits for
-    # nobody in today's libraries.
+    # nobody in current libraries.
     "Comm": (
         *("Send", "Recv", "Ssend", "Rsend", "Bsend", "Sendrecv", "Sendrecv_replace"),
         *("Probe", "Mprobe", "Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv"),
@@ -74,7 +74,7 @@ _INSTEAD = {
 _NO_CALLS = ("buffer", "memory", "Pickle")
 """Classes of mpi4py whose methods do not call MPI."""
 _ANY_THREAD = ("Is_initialized", "Is_finalized", "Query_thread", "Is_thread_main")
-"""Functions that MPI allows at the same time as other calls."""
+"""Functions that MPI allows concurrently with other calls."""
 
 
 class Guard:
@@ -190,7 +190,7 @@ def _classes(module: Any) -> list[type]:
 
 
 def _is_function(entry: Any) -> bool:
-    """Whether an entry of the module is a function of mpi4py."""
+    """True if an entry of the module is a function of mpi4py."""
     return callable(entry) and type(entry).__name__ in (
         "builtin_function_or_method",
         "cython_function_or_method",

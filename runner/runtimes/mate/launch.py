@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from runner.runtimes.mate.native.worker import NativeWorker
 
 _END_S = 30.0
-"""Longest time in seconds that a process waits for the end that another one has begun."""
+"""Longest time in seconds that a process waits for the end begun by another one."""
 _SWITCH_INTERVAL_S = 1e-3
-"""Longest time in seconds that a worker back from a kernel waits for another one in Python code."""
+"""Longest time in seconds that a worker returning from a kernel waits for one in Python code."""
 
 
 def world(config: Config) -> Any:
@@ -64,12 +64,12 @@ def run(
 ) -> Report:
     """Run ``await main(ctx, *args)`` on every rank of the job; collective over ``comm``.
 
-    Returns when all ranks of all processes have ended. ``arena``: where the arrays of states lie
-    that other processes may work on (``config.steal``); it was made with ``comm``. ``comm=None``:
-    one process without MPI. Raises :class:`ConfigError` in all processes if one of them cannot run
-    the configuration. Without MPI it raises the error that ends the job: :class:`Deadlock`, a
-    rank's :class:`RunnerError`, or :class:`RankFailed` for any other exception of a rank. With MPI
-    these errors are printed and the job is aborted.
+    Returns when all ranks of all processes have ended. ``arena``: the memory for arrays of states
+    that other processes may work on (``config.steal``); created with ``comm``. ``comm=None``: one
+    process without MPI. Raises :class:`ConfigError` in all processes if one of them cannot run the
+    configuration. Without MPI it raises the error that ends the job: :class:`Deadlock`, a rank's
+    :class:`RunnerError`, or :class:`RankFailed` for any other exception of a rank. With MPI these
+    errors are printed and the job is aborted.
     """
     config = config or Config()
     if comm is None:
@@ -221,11 +221,11 @@ class _Job:
         return contextlib.nullcontext() if self._comm is None else self._guard.install()
 
     def _start(self, threads: list[threading.Thread], barrier: threading.Barrier) -> float:
-        """Let the workers of all processes begin at the same time; returns that time on this clock.
+        """Let the workers of all processes start at the same time; returns that time on this clock.
 
         There are two barriers. At the first, all workers of this process are ready, so none of them
         calls MPI or can fail while this thread waits for the other processes. It also returns if a
-        worker has failed; the scheduler knows it then.
+        worker has failed; then the scheduler knows.
         """
         try:
             for thread in threads:
@@ -263,7 +263,7 @@ class _Job:
         """Close the ranks that another rank's failure stopped: they then end without a warning."""
         for task in self._tasks:
             if task.coroutine is not None:
-                # A worker that was interrupted in a rank closes this rank itself.
+                # A worker interrupted in a rank closes this rank itself.
                 with contextlib.suppress(ValueError):
                     task.coroutine.close()
 
@@ -278,7 +278,7 @@ class _Job:
         if self._transport.call_lock is not None:
             self._transport.call_lock.enter_last()
         if isinstance(error, GraphError) and not is_first(self._comm, str(error)):
-            # A lower process has found the same: it prints it and ends this one.
+            # A lower process has found the same error: it prints it and ends this one.
             time.sleep(_END_S)
         if isinstance(error, RunnerError):
             text += f": {error}\n"
@@ -289,7 +289,7 @@ class _Job:
             sys.stderr.flush()
             sys.stdout.flush()
         finally:
-            # Also if nothing can be printed: the other processes would wait for ever.
+            # Even if nothing can be printed: the other processes would wait for ever.
             self._comm.Abort(getattr(error, "exit_code", 1))
 
 
@@ -322,7 +322,7 @@ def _switch_interval() -> Iterator[None]:
 
 
 def _gentle_barrier(transport: Transport) -> None:
-    """Wait for the other processes without occupying the core of their workers."""
+    """Wait for the other processes without using the core of their workers."""
     assert isinstance(transport, MpiTransport)
     request = transport.comm.Ibarrier()
     pause = 10e-6

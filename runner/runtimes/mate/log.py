@@ -1,7 +1,7 @@
 """The event log of a run, and a checker that proves that the run obeyed its graph.
 
-The checker is independent of the scheduler: it uses only the rule of the model (Martin 2018,
-chapter 3) and the order in which events were recorded. Without a log no code of this file runs.
+The checker is independent of the scheduler: it uses only the model's rule (Martin 2018, chapter 3)
+and the order of the recorded events. Without a log no code of this file runs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class EventLog:
         self.graphs: dict[str, Graph] = {}
 
     def part(self, graph: Graph, task: Task, random: object) -> RankGraph:
-        """The class that makes the parts of a logged run."""
+        """The class that creates the parts of a logged run."""
         self.graphs[graph.name] = graph
         part = LoggedPart(graph, task, random)  # type: ignore[arg-type]
         part.log = self
@@ -105,11 +105,11 @@ class EventLog:
             self.add("request", request.owner)
 
     def neighbors(self) -> list[list[int]]:
-        """The local ranks that each local rank registered as neighbours."""
+        """The registered local neighbours of each local rank."""
         return [list(task.neighbors) for task in self.tasks]
 
     def check(self) -> list[str]:
-        """Violations in this log, in words; empty if every graph was obeyed."""
+        """Violations in this log as text; empty if every graph was obeyed."""
         violations = []
         for name, graph in self.graphs.items():
             events = [e for e in self.events if e.graph == name]
@@ -127,7 +127,7 @@ class _Execution:
 
 
 def check_events(graph: Graph, events: list[Event], neighbors: list[list[int]]) -> list[str]:
-    """Violations of the graph in a process's events, in words.
+    """Violations of the graph in a process's events, as text.
 
     Each execution of a region is checked. It must start once, after all four kinds of dependencies
     have finished. Executions of a region must follow each other. It must finish after its function

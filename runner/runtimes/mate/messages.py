@@ -1,9 +1,9 @@
 """Messages between ranks, as methods of a rank's context.
 
-In the order of the file: the methods and the mailbox.
+:class:`Messages` has the methods.
 
 The mailbox is the path within a process: a message between two ranks of one process is one copy,
-without MPI. Nothing is buffered: the second of the two copies from the sender's buffer into the
+without MPI. Nothing is buffered: the later of the two copies from the sender's buffer into the
 receiver's, and both messages are then complete. So a blocking ``send`` waits for its ``recv``, as
 MPI allows.
 """
@@ -30,7 +30,7 @@ from runner.runtimes.workers.timers import MPI, WAITING
 _LOOKS = 10
 """Number of polls that take about as long as parking a rank and resuming it."""
 _MANY_ROUTES = 4096
-"""Largest number of routes kept: a program with ever new tags must not fill the memory."""
+"""Largest number of cached routes: a program with ever new tags must not fill the memory."""
 
 
 class MessageLayer:
@@ -144,12 +144,12 @@ class Messages:
         if not self._complete_soon(left):
             await _until_complete(self._scheduler, RankWait(self._task, left))
         elif self._sleepers.asleep and self._scheduler.ready:
-            # The polls have made other ranks ready, and this rank goes on.
+            # The polls have made other ranks ready, and this rank continues.
             with self._scheduler.lock:
                 self._scheduler.call_workers()
 
     def _complete_soon(self, left: list[Request]) -> bool:
-        """Whether these messages are complete, after a few polls if no other rank needs the worker.
+        """True if these messages are complete, after a few polls if no other rank needs the worker.
 
         Complete messages are removed from the end of ``left``. Parking a rank and resuming it costs
         as much as several polls.
@@ -211,7 +211,7 @@ class Mailbox:
     def move(
         self, leave: Callable[[Request], object], successor: Callable[[Request], None]
     ) -> None:
-        """Let ``successor`` take all messages from now on; those without a partner go to ``leave``.
+        """Let ``successor`` take all further messages; those without a partner go to ``leave``.
 
         ``leave`` is called with the lock held, in the order in which they were started.
         """

@@ -1,4 +1,4 @@
-"""Where a rank is: what compiled code knows of the rank that runs it."""
+"""The position of a rank: the data that compiled code has of its rank."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which process prints an error that all of them find.
+"""Selects the process that prints an error found by several.
 
-A wrong graph is wrong in every process. The lowest one that finds it prints it; a process that
-alone finds one prints it too.
+A wrong graph is wrong in every process. The lowest process that finds it prints it, even if it is
+the only one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _LOOK_S = 1e-3
 
 
 def is_first(comm: Any, text: str) -> bool:
-    """Whether this process is the lowest of those that have found this error by now.
+    """True if this process is the lowest of those that have found this error by now.
 
-    The job is about to end. Each process that finds an error tells the higher ones, and waits for
-    what lower ones tell, for ``PATIENCE_S`` at most. Not collective, and without blocking calls.
+    The job is about to end. Each process that finds an error notifies the higher ones, and waits at
+    most ``PATIENCE_S`` for notices of lower ones. Not collective, and without blocking calls.
     """
     from mpi4py import MPI
 

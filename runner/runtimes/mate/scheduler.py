@@ -1,11 +1,11 @@
-"""The scheduler: which rank runs next, which workers sleep, and who is told of complete messages.
+"""The scheduler: the next rank to run, the sleeping workers, and notices of complete messages.
 
-Idle workers: two things may call a worker, a ready rank, and messages under way that no worker
-polls. A called worker counts as awake at once. A worker on its way is not called again, and no call
-is spent on a worker that is about to wake by itself.
+Idle workers: a worker may be woken by a ready rank, or by messages under way that no worker polls.
+A woken worker counts as awake at once. It is not woken again meanwhile, and no call is wasted on a
+worker that is about to wake by itself.
 
-Ranks: one lock guards all state of a process, that of the idle workers too. It is held for short
-steps of pure Python only, never during a kernel or an MPI call. Such steps hold the interpreter's
+Ranks: one lock guards all state of a process, including that of idle workers. It is held only for
+short steps of pure Python, never during a kernel or an MPI call. Such steps hold the interpreter's
 lock anyway, so finer locks would gain nothing.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Sleeper:
-    """The place where one worker sleeps; only one other worker may call it at a time."""
+    """The place where one worker sleeps; only one other worker may wake it at a time."""
 
     __slots__ = ("bell", "has_call")
 
@@ -64,7 +64,7 @@ class Sleepers:
         self.idle = 0
         """Workers without a rank, awake or asleep."""
         self.asleep = 0
-        """Idle workers that sleep and were not called."""
+        """Idle workers that sleep and were not woken."""
 
     @property
     def awake(self) -> int:
@@ -73,14 +73,14 @@ class Sleepers:
 
     @property
     def looking(self) -> bool:
-        """Whether an idle worker polls messages, now or when its time is over."""
+        """True if an idle worker polls messages, now or when its time is over."""
         return self.idle > len(self._others)
 
     def sleep(self, sleeper: Sleeper, seconds: Callable[[], float | None]) -> None:
         """Sleep until called or until the time is over; None: until called.
 
-        ``seconds`` is called after the worker counts as asleep. A rank that starts a message
-        appends the message first and then looks for sleepers; so one of the two sees the other.
+        ``seconds`` is called after the worker counts as asleep. A rank that starts a message first
+        appends the message and then looks for sleepers; so one of the two sees the other.
         """
         self.asleep += 1
         self._others.append(sleeper)
@@ -95,26 +95,25 @@ class Sleepers:
             self._lock.acquire()
             if sleeper.has_call:
                 sleeper.has_call = False
-                # Called after its time was over: the bell has rung, but the worker has not heard
-                # it.
+                # Woken after its time was over: the bell has rung, but the worker has not heard it.
                 sleeper.bell.acquire(False)
             else:
                 self.asleep -= 1
                 (self._others if time is None else self._pollers).remove(sleeper)
 
     def call_for_ranks(self, ready: int) -> None:
-        """Call one worker for each ready rank that no awake idle worker will take."""
+        """Wake one worker for each ready rank that no awake idle worker will take."""
         for _ in range(min(ready - self.awake, self.asleep)):
-            # A worker that polls messages continues with that as long as there are others.
+            # A worker that polls messages continues to do so as long as there are others.
             self._call(self._others or self._pollers)
 
     def call_for_messages(self) -> None:
-        """Call one worker to poll messages now."""
+        """Wake one worker to poll messages now."""
         if self.asleep:
             self._call(self._pollers or self._others)
 
     def call_all(self) -> None:
-        """Call all workers: there will be no more work."""
+        """Wake all workers: there will be no more work."""
         while self.asleep:
             self._call(self._others or self._pollers)
 
@@ -146,13 +145,13 @@ class RankScheduler:
         self._graphs: dict[Graph, list[RankGraph]] = {}
 
     def connect(self, layer: MessageLayer) -> None:
-        """Nothing to do: Python code alone sends and receives."""
+        """Nothing to do: only Python code sends and receives."""
 
     def settle(self) -> None:
         """Nothing to do: tasks and log are up to date."""
 
     def compute_s(self, task: Task, workers: Sequence[WorkerTimes]) -> float:
-        """Seconds in the rank's bodies when the workers' times were these, just now."""
+        """Seconds in the rank's bodies at the time of these worker times, just now."""
         total, begin = task.compute_s
         return total if begin is None else total + workers[task.worker].compute_s - begin
 
@@ -174,7 +173,7 @@ class RankScheduler:
         return task
 
     def wake(self, task: Task, urgent: bool = False) -> None:
-        """Make the rank ready: what it waits for may have happened."""
+        """Make the rank ready: the event that it waits for may have happened."""
         if task.state == PARKED:
             task.state = QUEUED
             if urgent:
@@ -185,7 +184,7 @@ class RankScheduler:
             task.has_wakeup = True
 
     def call_workers(self) -> None:
-        """Call a sleeping worker for each ready rank that no idle worker is about to take.
+        """Wake a sleeping worker for each ready rank that no idle worker is about to take.
 
         A worker that makes ranks ready calls this before it enters a rank's code or sleeps.
         """
@@ -193,9 +192,9 @@ class RankScheduler:
             self.sleepers.call_for_ranks(len(self.ready))
 
     def call_poller(self, first: bool) -> None:
-        """See to it that a worker polls the message that was started, the ``first`` of all.
+        """Make sure that a worker polls the started message, the ``first`` of all.
 
-        The worker that started it may enter a long kernel now. Called without the lock.
+        The worker that started it may now enter a long kernel. Called without the lock.
         """
         sleepers = self.sleepers
         if sleepers.awake:
@@ -206,11 +205,11 @@ class RankScheduler:
                     sleepers.call_for_messages()
 
     def over(self) -> bool:
-        """Whether no worker has any more work."""
+        """True if no worker has any more work."""
         return not self.live or self.failure is not None
 
     def end_turn(self, task: Task, is_over: bool) -> None:
-        """Handle a rank that has given its worker back."""
+        """Handle a rank that has returned its worker."""
         self.running -= 1
         if is_over:
             task.state = ENDED
@@ -275,7 +274,7 @@ class RankScheduler:
                 self.on_failure(task, error)
 
     def part(self, task: Task, graph: Graph) -> RankGraph:
-        """The rank's part of a graph; the first rank that asks makes those of all local ranks."""
+        """The rank's part of a graph; the first call creates those of all local ranks."""
         if graph not in self._graphs:
             graph.edges()
             make = RankGraph if self.log is None else self.log.part
@@ -289,7 +288,7 @@ class RankScheduler:
         return task.parts[graph]
 
     def add_neighbor(self, task: Task, neighbor: int) -> None:
-        """Register a neighbour for present and future graphs; a second time changes nothing."""
+        """Register a neighbour for present and future graphs; repetitions change nothing."""
         if neighbor in task.neighbors:
             return
         task.neighbors.append(neighbor)

@@ -1,4 +1,4 @@
-"""What ranks, their messages and their collectives see of the scheduler, on either core.
+"""The interface of the scheduler for ranks, their messages and collectives, on either core.
 
 :class:`runner.runtimes.mate.scheduler.RankScheduler` is the Python core,
 :class:`runner.runtimes.mate.native.scheduler.NativeScheduler` the compiled one.
@@ -18,7 +18,7 @@ class Sleeping(Protocol):
 
     @property
     def asleep(self) -> int:
-        """Number of idle workers that sleep and were not called."""
+        """Number of idle workers that sleep and were not woken."""
         ...
 
 

@@ -1,13 +1,13 @@
-"""A rank as the scheduler sees it, and its progress in a graph.
+"""A rank in the view of the scheduler, and its progress in a graph.
 
-The first part is the rank: a coroutine with a state, and what it waits for. The second part is its
-progress in a graph and which regions may run next.
+:class:`Task` is the rank: a coroutine with a state, and what it waits for. :class:`RankGraph` is
+its progress in a graph, with the regions that may run next.
 
-The rule (Martin 2018, chapter 4; a region's step is the execution that it is about to do): region R
-may run when ``done(X) >= done(R) + 1 - delay`` for each region X that it depends on, of the rank
-itself or of every registered neighbour. Counts grow by one at a time, so nothing is scanned. Each
-region keeps the number of its unmet dependencies. A region that finishes tells the regions that
-needed exactly this count.
+The rule (Martin 2018, chapter 4; a region's step is its next execution): region R may run when
+``done(X) >= done(R) + 1 - delay`` for each region X that it depends on, of the rank itself or of
+every registered neighbour. Counts grow by one at a time, so nothing is scanned. Each region keeps
+the number of its unmet dependencies. A finishing region notifies the regions that needed exactly
+this count.
 
 All functions here are called with the scheduler's lock held, unless they say otherwise.
 """
@@ -37,7 +37,7 @@ class Blocker(Protocol):
 
 
 class Route:
-    """The route of messages: direction, partner and tag of a rank, and what MPI gets."""
+    """The route of messages: direction, partner and tag of a rank, and MPI's arguments."""
 
     __slots__ = ("incoming", "peer", "post", "process", "tag", "wire")
 
@@ -61,7 +61,7 @@ class Route:
 
 
 class Request:
-    """A message that was started; it is complete once ``done`` is true. Wait with ``ctx.wait``."""
+    """A started message; it is complete once ``done`` is true. Wait with ``ctx.wait``."""
 
     __slots__ = ("buffer", "done", "owner", "route", "status", "task", "waiter")
 
@@ -131,25 +131,25 @@ class Task:
         self.rank = rank
         self.coroutine: Coroutine[Any, Any, Any] | None = None
         self.context: Any = None
-        """The context that the rank's function gets."""
+        """The context passed to the rank's function."""
         self.state = QUEUED
         self.has_wakeup = False
-        """Something happened while it ran; check again before it is parked."""
+        """An event occurred while it ran; check again before it is parked."""
         self.kind = 0
-        """The kind that its time counts as when it is resumed (see timers)."""
+        """The kind as which its time counts when it is resumed (see timers)."""
         self.clock: Clock
         """The clock of the worker that runs it."""
         self.worker = -1
         self.workers: set[int] = set()
         self.compute_s: tuple[float, float | None] = 0.0, None
-        """Seconds in its bodies before this turn, and its worker's clock when this turn began.
+        """Seconds in its bodies before this turn, and its worker's clock at the start of this turn.
 
-        None: it does not run. The Python core's.
+        None: it does not run. Only for the Python core.
         """
         self.owner: RegionNode | None = None
-        """The region that runs now."""
+        """The running region."""
         self.message_count = 0
-        """Number of messages started outside regions, and how many of them are complete."""
+        """Number of messages started outside regions, and number of complete ones."""
         self.completion_count = 0
         self.draining = False
         """The rank has ended, except for these messages."""
@@ -188,7 +188,7 @@ class RegionNode:
         self.index = index
         self.bit = 1 << place
         self.urgent = region.priority > 0
-        """Whether the rank overtakes others when this region becomes ready."""
+        """True if the rank overtakes others when this region becomes ready."""
         self.body = region.body
         self.is_async = region.is_async
         self.done = 0
@@ -198,12 +198,12 @@ class RegionNode:
         self.remaining = 0
         """Number of executions that this entry of the graph has not ended yet."""
         self.busy = False
-        """Whether it runs or its messages are under way."""
+        """True if it runs or its messages are under way."""
         self.is_body_over = False
         self.message_count = 0
         """Messages that the running execution started; the rank counts them without the lock."""
         self.completion_count = 0
-        """Number of these that are complete; two counters, so that each has a single writer."""
+        """Number of complete ones; two counters, so that each has a single writer."""
         self.outputs: list[tuple[RegionNode, int]] = []
         self.inputs: list[tuple[RegionNode, int]] = []
 
@@ -234,7 +234,7 @@ class RankGraph:
         self.ready = 0
         """Bit mask of the regions that may run now."""
         self.active = 0
-        """Number of regions that this entry has still to run."""
+        """Number of regions that this entry still has to run."""
         self.busy = 0
         self.lazy = False
         self.waiting = False
@@ -251,7 +251,7 @@ class RankGraph:
                 self.ready |= node.bit
 
     def take(self) -> RegionNode | None:
-        """The region to run now; None if none may run: either :meth:`over`, or wait."""
+        """The region to run now; None if none may run: then either :meth:`over`, or wait."""
         ready = self.ready
         if not ready:
             return None
@@ -265,7 +265,7 @@ class RankGraph:
         return node
 
     def over(self) -> bool:
-        """Whether the rank may leave the graph."""
+        """True if the rank may leave the graph."""
         return not self.active and (self.lazy or not self.busy)
 
     def end_body(self, node: RegionNode, wake: Callable[..., None]) -> None:
@@ -284,7 +284,7 @@ class RankGraph:
             self.finish(node, wake)
 
     def finish(self, node: RegionNode, wake: Callable[..., None]) -> None:
-        """Count the execution and tell every region that waited for exactly this one."""
+        """Count the execution and notify every region that waited for exactly this one."""
         done = node.done = node.done + 1
         node.busy = False
         self.busy -= 1
@@ -337,7 +337,7 @@ def _any_bit(mask: int, random: Random) -> int:
 def link(target: RegionNode, source: RegionNode, delay: int) -> None:
     """Make ``target`` depend on ``source``; raises :class:`GraphError` if it could never run."""
     if target is source:
-        # The own previous execution of a region has always finished.
+        # A region's own previous execution has always finished.
         refuse_own_neighbor(target.part.graph, target.index, delay, target.part.task)
         return
     lead = 1 - delay

@@ -1,4 +1,4 @@
-"""The functions that translated programs call: mpi4py's names, for ranks that are coroutines.
+"""The functions for translated programs: mpi4py's names, for ranks that are coroutines.
 
 The names are those of :mod:`runner.runtimes.mate.ordinary`. Functions that may have to wait are
 awaited.
@@ -64,7 +64,7 @@ async def local_barrier() -> None:
 
 
 class Request:
-    """A message that was started."""
+    """A started message."""
 
     __slots__ = ("_request",)
 
@@ -82,7 +82,7 @@ async def waitall(requests: Iterable[Request], statuses: Any = None) -> None:
 
 
 class World:
-    """All ranks of the job; the calling rank is the one that the thread runs."""
+    """All ranks of the job; the calling rank is the one that the thread is running."""
 
     @property
     def rank(self) -> int:
@@ -132,7 +132,7 @@ class World:
         await context().allgather(_array(sendbuf), _array(recvbuf))
 
     async def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        """Gather into ``recvbuf``, whose parts lie one after another.
+        """Gather into ``recvbuf``, whose parts are consecutive.
 
         ``recvbuf`` is ``[array, counts]``, ``[array, (counts, displacements)]`` or ``[array,
         counts, displacements, type]``.
@@ -157,7 +157,7 @@ COMM_WORLD = World()
 
 
 def _buffer(buf: Any) -> Any:
-    """mpi4py's ``[array, type]`` and ``[array, count, type]`` as the runtime takes them."""
+    """mpi4py's ``[array, type]`` and ``[array, count, type]`` in the form of the runtime."""
     if isinstance(buf, list | tuple):
         return buf[0] if len(buf) < 3 else (buf[0], buf[1], buf[-1])
     return buf
@@ -184,7 +184,7 @@ class Names:
 
 
 class _Context(Context):
-    """The rank, for regions that can be compiled: it takes buffers as mpi4py does."""
+    """The rank for regions that can be compiled: it accepts buffers like mpi4py."""
 
     def __init__(self, ctx: Context) -> None:
         vars(self).update(vars(ctx))
@@ -197,7 +197,7 @@ class _Context(Context):
 
 
 _graphs: list[Graph] = []
-"""Those of the program."""
+"""The graphs of the program."""
 
 
 def graph(
@@ -242,7 +242,7 @@ async def run_graph(
 ) -> None:
     """Run the regions; each is called with its own iteration.
 
-    ``names``: the variables that compiled regions see; they are read now.
+    ``names``: the variables for compiled regions; they are read now.
     """
     ctx = context()
     await ctx.execute(graph, iterations, state=Names(names or {}, bodies, ctx))
@@ -286,7 +286,7 @@ def _command_config() -> Config:
 
 
 def _tell_regions() -> None:
-    """Say on standard error how each region of each graph has run in this process."""
+    """Report on standard error how each region of each graph has run in this process."""
     for graph in _graphs:
         for region in graph.regions:
             ways = ["compiled"] * (region.name in graph.machine_code)
@@ -316,9 +316,9 @@ def _exit_error(text: str, code: object) -> MateError:
 
 @contextlib.contextmanager
 def _refuse_forgotten_waits(comm: Any) -> Iterator[None]:
-    """End the job if an operation was not awaited, because it would silently not happen.
+    """End the job if an operation was not awaited, because it would silently be skipped.
 
-    This occurs if a communicator is passed to a function of another file that was not translated.
+    This happens if a communicator is passed to a function in an untranslated file.
     """
     show = warnings.showwarning
 

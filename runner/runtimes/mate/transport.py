@@ -1,7 +1,7 @@
-"""Message layers: the layer without MPI, the interface of all layers, and who polls them.
+"""Message layers: the layer without MPI, the interface of all layers, and their polling.
 
-A layer starts messages, checks from time to time which are complete, and tells the scheduler. The
-poller decides which worker polls, and how often.
+A layer starts messages, regularly checks for complete ones, and notifies the scheduler. The poller
+decides which worker polls, and how often.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from runner.runtimes.mate.task import Request
 def payload(buffer: Any) -> Any:
     """The buffer in mpi4py's form: a contiguous array, or ``[buffer, count, datatype]``.
 
-    Raises :class:`MateError` for an array with gaps and for any object that is no buffer.
+    Raises :class:`MateError` for an array with gaps and for objects that are not buffers.
     """
     if isinstance(buffer, np.ndarray):
         if not buffer.flags.forc:
@@ -70,12 +70,12 @@ class Transport:
     call_lock: CallLock | None = None
     """The lock around every MPI call while ranks run, if calls must not overlap."""
     direct = True
-    """Whether messages between ranks of one process use the mailbox and not this layer."""
+    """True if messages between ranks of one process use the mailbox and not this layer."""
 
     def __init__(self) -> None:
         self.scheduler: SchedulingCore
         self.incoming: list[tuple[Any, Request]] = []
-        """Messages that were started and not yet polled, with their handles.
+        """Started messages that have not been polled yet, with their handles.
 
         Ranks append, the poller takes from the front; both are single steps of the interpreter.
         """
@@ -84,11 +84,11 @@ class Transport:
 
     @property
     def pending(self) -> bool:
-        """Whether any message is under way that :meth:`poll` could find complete."""
+        """True if any message is under way that :meth:`poll` could find complete."""
         return False
 
     def share_lock(self, take: Callable[[], None], give: Callable[[], None]) -> None:
-        """Let the lock round MPI calls include the one that compiled code takes."""
+        """Let the lock around MPI calls include the one of compiled code."""
 
     def post(self, incoming: bool) -> Callable[[Any, int, int], Any]:
         """The function (buffer, process, tag) that starts a message and returns its handle."""
@@ -110,7 +110,7 @@ class Transport:
         self.deliver(request)
 
     def table(self, codec: TagCodec) -> MessageTable:
-        """What compiled code needs to start messages itself."""
+        """The data that compiled code needs to start messages itself."""
         return MessageTable(
             process=self.process,
             direct=self.direct,
@@ -121,7 +121,7 @@ class Transport:
         )
 
     def error_of(self, code: int, under_way: list[tuple[int, int, bool]]) -> MateError:
-        """The error for a code that MPI has returned to compiled code.
+        """The error for a code that MPI returned to compiled code.
 
         ``under_way``: peer, tag and direction (True: receive) of its messages.
         """
@@ -149,7 +149,7 @@ class Transport:
             scheduler.call_workers()
 
     def poll(self) -> None:
-        """Tell the scheduler which messages are complete; one worker at a time calls this."""
+        """Notify the scheduler of complete messages; one worker at a time calls this."""
 
 
 _POLL_GAP = 20e-6
@@ -157,7 +157,7 @@ _POLL_GAP = 20e-6
 _POLL_SHARE = 3.0
 """A busy worker polls only after this multiple of the last poll's duration.
 
-Polling so takes a bounded share of the time, however many requests there are.
+So polling takes a bounded share of the time for any number of requests.
 """
 
 
@@ -176,7 +176,7 @@ class Poller:
             os.sched_yield()
 
     def poll_if_due(self) -> float:
-        """Poll unless the last poll was a moment ago; returns the seconds it took."""
+        """Poll unless the last poll was very recent; returns the seconds it took."""
         return self.poll() if perf_counter() >= self._next else 0.0
 
     def poll(self) -> float:

@@ -63,7 +63,7 @@ class MpiTransport(Transport):
 
     @property
     def pending(self) -> bool:
-        # In the order in which messages move between the lists: none can be missed by this check.
+        # In the order in which messages move between the lists: this check can miss none.
         return bool(self.incoming or self._requests or self.with_status)
 
     def post(self, incoming: bool) -> Call:
@@ -98,7 +98,7 @@ class MpiTransport(Transport):
         return getattr(self._mpi, name.upper())
 
     def copy(self, source: Any, target: Any) -> None:
-        # Threads may copy at the same time; the thread's number as tag keeps the copies apart.
+        # Threads may copy concurrently; the thread's number as tag separates the copies.
         tag = threading.get_native_id() % 32768
         self._sendrecv(source, 0, tag, target, 0, tag)
 
@@ -119,7 +119,7 @@ class MpiTransport(Transport):
             self._test_with_status()
 
     def _look_after(self, count: int) -> None:
-        """Move the first ``count`` new messages to those that are tested.
+        """Move the first ``count`` new messages to the tested ones.
 
         Each message is always in one of the lists, because another worker may be checking whether
         any message is under way.
@@ -130,7 +130,7 @@ class MpiTransport(Transport):
         del self.incoming[:count]
 
     def test(self, raw: list[Any]) -> list[int]:
-        """Indices of the MPI requests that are complete."""
+        """Indices of the complete MPI requests."""
         try:
             return self._testsome(raw) or []
         except self._mpi.Exception as error:
@@ -139,7 +139,7 @@ class MpiTransport(Transport):
     def _explain(self, error: Exception) -> MateError:
         """The error with an explanation.
 
-        MPI does not say which request failed; most often a receive buffer is too short.
+        MPI does not say which request failed; usually a receive buffer is too short.
         """
         receipts = [r for r in self._requests if r.route and r.route.incoming][:4]
         receives = "; ".join(f"rank {r.task.rank}: {r.describe()}" for r in receipts)
@@ -182,7 +182,7 @@ class MpiTransport(Transport):
             raise self._explain(error) from error
 
     def _address_status(self, request: Request) -> None:
-        """Put the rank and tag in place of MPI's process and wire tag."""
+        """Replace MPI's process and wire tag by rank and tag."""
         assert request.route is not None
         request.status.source = request.route.peer
         request.status.tag = request.route.tag

@@ -1,4 +1,4 @@
-"""The errors of a program of the runtime that is started wrongly: each is printed once.
+"""Errors in the start of a program of the runtime: each is printed once.
 
 All processes have the same command line, so all find the same error.
 """
@@ -30,8 +30,8 @@ def parse_args(
 ) -> argparse.Namespace:
     """The arguments, as ``parser.parse_args(words)`` gives them; nothing is printed.
 
-    Raises :class:`ConfigError` for a wrong command line, and :class:`HelpAsked` where the parser
-    would print a text and end. Both are for :func:`errors_once`.
+    Raises :class:`ConfigError` for a wrong command line, and :class:`HelpAsked` if the parser would
+    print a text and end. Both are for :func:`errors_once`.
     """
     out, err = io.StringIO(), io.StringIO()
     try:
@@ -51,7 +51,7 @@ def errors_once(name: str) -> Iterator[None]:
     """End the program for a :class:`MateError` of the block, which one process prints.
 
     The message follows ``name``. The exit code is that of the error: 2 for a wrong option or
-    configuration, else 1. Where only some processes find the error, all are ended.
+    configuration, else 1. If only some processes find the error, all are ended.
     """
     try:
         yield
@@ -84,10 +84,11 @@ def _world() -> Any:
 def _leave(comm: Any, code: int) -> None:
     """Wait until all processes are here, or end them if they do not come.
 
-    The launcher ends the others when the first one ends with an error; none may have to print then.
+    The launcher ends the others when the first one ends with an error; by then none may have to
+    print.
     """
     request = comm.Ibarrier()
-    # The others wait as long for a lower process that has found the same.
+    # The others wait equally long for a lower process with the same error.
     end = time.monotonic() + 2 * PATIENCE_S
     while not request.Test():
         if time.monotonic() >= end:

@@ -44,7 +44,7 @@ class Worker:
         self._log = scheduler.log
         self._sleeper = Sleeper()
         self._resting = False
-        """Whether the worker counts as idle."""
+        """True if the worker counts as idle."""
 
     def run(self, barrier: threading.Barrier, idents: set[int]) -> None:
         """Pin the thread, wait for the others (twice), then run ranks until all have ended.
@@ -94,7 +94,7 @@ class Worker:
                         scheduler.call_workers()
 
     def _take(self) -> Task | None:
-        """A ready rank; None if there is none, then the worker counts as idle. Needs the lock."""
+        """A ready rank; None if there is none: then the worker counts as idle. Needs the lock."""
         scheduler = self._scheduler
         sleepers, was_resting = scheduler.sleepers, self._resting
         task = scheduler.take()
@@ -109,7 +109,7 @@ class Worker:
         if sleepers.asleep:
             scheduler.call_workers()
             if was_resting and not sleepers.looking and self._transport.pending:
-                # This worker may be away for long: another one polls messages now.
+                # This worker may be away for long: another one now polls messages.
                 sleepers.call_for_messages()
         return task
 
@@ -188,7 +188,7 @@ class Worker:
                     break
 
     def _spin_until(self, end: float) -> None:
-        """Poll messages again and again, as long as this worker is the one that polls."""
+        """Poll messages repeatedly, as long as this worker is the one that polls."""
         scheduler, transport, poller = self._scheduler, self._transport, self._poller
         while transport.pending and poller.poll() > 0.0:
             if scheduler.ready or scheduler.failure or perf_counter() >= end:

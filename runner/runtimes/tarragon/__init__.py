@@ -1,7 +1,7 @@
 """Tarragon: graphs of tasks with firing rules, and messages on their edges (Cicotti 2011).
 
-A program says what is right: tasks, edges, rules.  How it runs (threads, queues, priorities,
-affinity, tags, aggregation, mapping) is set apart from that and never changes a result.
+A program defines what is computed: tasks, edges, rules. How it runs (threads, queues, priorities,
+affinity, tags, aggregation, mapping) is set separately and never changes a result.
 docs/reference/tarragon.md describes the model and the interface.
 """
 

@@ -1,10 +1,10 @@
 """Compiled tasks: a task whose step is machine code, with the firing rules of the core's graphs.
 
-A compiled task runs a fixed number of steps.  Each step needs one message of each edge to the task
-and gives one for each edge from it; so the core's rule of regions
-(:mod:`runner.runtimes.core.graph`) is its firing rule, and no Python code runs between steps.  A
-message within the process is the buffer of its sender.  There are two buffers for each edge, one
-for even and one for odd messages.
+A compiled task runs a fixed number of steps. Each step needs one message from each incoming edge
+and sends one on each outgoing edge; so the core's rule of regions
+(:mod:`runner.runtimes.core.graph`) is its firing rule, and no Python code runs between steps. A
+message within the process is the buffer of its sender. There are two buffers for each edge, one for
+even and one for odd messages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Buffers = list[NDArray[Any]]
 Ends = list[tuple[int, int, Buffers]]
 """Edges with other processes: the other task's number in MPI, the delay, the buffers."""
 _RECEIVE, _SEND, _COMPUTE = range(3)
-"""The regions of a task; the first one that is ready runs first."""
+"""The regions of a task; the first ready one runs first."""
 _TAG = 2
 """Tag of the messages that open the connections."""
 
@@ -35,12 +35,12 @@ _TAG = 2
 class CompiledTask(Task):
     """A task of ``steps`` equal steps; subclasses define ``compute(task, step)``.
 
-    ``compute`` is a plain function in the dialect of MATE's compiled regions.  It reads ``inputs``
+    ``compute`` is a plain function in the dialect of MATE's compiled regions. It reads ``inputs``
     and writes ``outputs``: flat arrays of ``dtype``, two for each edge with a payload (``max_size``
-    bytes), in the order of ``sources`` and ``targets``.  Message ``s`` of edge ``n`` is in
+    bytes), in the order of ``sources`` and ``targets``. Message ``s`` of edge ``n`` is in
     ``outputs[2 * n + s % 2]`` in the sender's step ``s``, and in ``inputs[2 * n + s % 2]`` in its
-    receiver's step ``s + delay``.  Edges are connected before :meth:`Tarragon.graph_init`, one at
-    most to the same task; ``vinit`` is called when the buffers are there.
+    receiver's step ``s + delay``. Edges are connected before :meth:`Tarragon.graph_init`, at most
+    one to the same task; ``vinit`` is called when the buffers exist.
     """
 
     dtype: ClassVar[DTypeLike] = np.float64
@@ -86,7 +86,7 @@ class GridTask(CompiledTask):
 
 
 def receive(task: CompiledTask, step: int) -> None:
-    """Start to receive what a step needs of other processes."""
+    """Start to receive a step's inputs from other processes."""
     for n in range(len(task.senders)):
         number = step - task.arriving_delays[n]
         if number >= 0:
@@ -94,7 +94,7 @@ def receive(task: CompiledTask, step: int) -> None:
 
 
 def send(task: CompiledTask, step: int) -> None:
-    """Start to send what a step has made for other processes."""
+    """Start to send a step's outputs to other processes."""
     for n in range(len(task.receivers)):
         if step + task.leaving_delays[n] < task.steps:
             task.ctx.isend(task.leaving[2 * n + step % 2], task.receivers[n], 0)
@@ -115,7 +115,7 @@ class Steps:
         for process, task_ids in enumerate([ids] if comm is None else comm.allgather(ids)):
             self._places.update({task: (process, place) for place, task in enumerate(task_ids)})
         self._numbers = {task: number for number, task in enumerate(self._places)}
-        """Of every task in compiled code."""
+        """The number of every task in compiled code."""
         self._process = 0 if comm is None else int(comm.rank)
         self._processes = 1 if comm is None else int(comm.size)
         self._bound = Tasks(core, self._process, self._processes, len(self._places))
@@ -219,7 +219,7 @@ class Steps:
         link, (*remote, compute) = self._core.link, self._bound.parts[place].nodes
         if remote:
             receiving, sending = remote
-            # A buffer is used again two messages later.
+            # A buffer is reused two messages later.
             link(compute, receiving, 1)
             link(receiving, compute, -1)
             link(sending, compute, 1)
@@ -240,7 +240,7 @@ class Steps:
                 link(compute, target, edge.delay - 1)
 
     def turn(self, worker: int, place: int) -> int:
-        """Begin a task, or end it when all its steps have run; raises what a step has raised."""
+        """Start a task, or end it after all its steps; raises the exceptions of a step."""
         task = self._tasks[place]
         task.last = worker
         answer = self._bound.turn(worker, place, task.steps)

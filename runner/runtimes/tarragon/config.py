@@ -1,4 +1,4 @@
-"""How a graph is run, as a checked configuration and as command-line switches."""
+"""The execution of a graph, as a checked configuration and as command-line switches."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ AFFINITIES = ("none", "block", "round_robin")
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of a process; raises :class:`ConfigError` for one that cannot be.
+    """The configuration of a process; raises :class:`ConfigError` for an impossible one.
 
-    ``threads``: ``single`` (one thread runs tasks and looks after messages), ``workers``
-    (``workers`` threads do both) or ``service`` (``workers`` threads run tasks, and one more looks
-    after messages).  ``service``: whether that thread has a core of its own.  ``queue``,
-    ``priority`` and ``affinity``: where tasks that are ready wait, which comes first, and which
-    worker's they are.  ``aggregation_size``: bytes into which small messages to one process are
-    packed.  Times are in microseconds.
+    ``threads``: ``single`` (one thread runs tasks and handles messages), ``workers`` (``workers``
+    threads do both) or ``service`` (``workers`` threads run tasks, and one more handles messages).
+    ``service``: whether that thread has its own core. ``queue``, ``priority`` and ``affinity``:
+    where ready tasks wait, which comes first, and which worker's they are. ``aggregation_size``:
+    bytes into which small messages to one process are packed. Times are in microseconds.
     """
 
     threads: str = "single"
@@ -42,11 +41,11 @@ class Config:
     idle_sleep_us: int = 1000
     thread_level: str = "multiple"
     schedule_seed: int | None = None
-    """Tests: ready tasks run in any order."""
+    """For tests: ready tasks run in any order."""
 
     @property
     def is_single_threaded(self) -> bool:
-        """Whether one thread does all."""
+        """True if one thread does everything."""
         return self.threads != "service" and self.workers == 1
 
     def __post_init__(self) -> None:
@@ -96,7 +95,7 @@ _DEFAULT = Config()
 
 
 def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
-    """Add the switches of the runtime, in a group of their own.
+    """Add the switches of the runtime in a separate group.
 
     ``mate``: the parser has those of :mod:`runner.runtimes.mate`, whose workers, affinity and
     thread level mean the same.
@@ -132,7 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
 
 
 def from_arguments(options: argparse.Namespace) -> Config:
-    """The configuration; raises :class:`ConfigError` naming the switch that is wrong."""
+    """The configuration; raises :class:`ConfigError` with the invalid switch."""
     return Config(
         threads=options.threads,
         workers=options.workers,
@@ -149,7 +148,7 @@ def from_arguments(options: argparse.Namespace) -> Config:
 
 
 def check_compiled_tasks(config: Config) -> None:
-    """Raise :class:`ConfigError` for what means nothing to compiled tasks."""
+    """Raise :class:`ConfigError` for options without a meaning for compiled tasks."""
     for switch, is_active in (("--tagging", config.tagging), ("--aggregation", config.aggregation)):
         if is_active:
             raise ConfigError(

@@ -35,9 +35,9 @@ class VariableDistribution:
         self._starts = list(starts)
 
     def update(self, process: int, first: int) -> None:
-        """Let a process begin with another task; before the graph is made.
+        """Let a process start with another task; before the graph is created.
 
-        Raises :class:`GraphError` if its range or its neighbour's would turn round.
+        Raises :class:`GraphError` if its range or its neighbour's would be reversed.
         """
         starts = list(self._starts)
         starts[process] = first
@@ -52,7 +52,7 @@ class VariableDistribution:
 
 
 class RegularDistribution(VariableDistribution):
-    """Ranges of equal length; the first ``size % processes`` ones have one task more."""
+    """Ranges of equal length; the first ``size % processes`` ones have one more task."""
 
     def __init__(self, size: int, processes: int) -> None:
         super().__init__(size, [part(size, processes, n)[0] for n in range(processes)])

@@ -1,7 +1,7 @@
 """One execution of a graph on the compiled core (:mod:`runner.runtimes.core`): tasks are its ranks.
 
-A turn of a task injects what has arrived for it and, if it may run, executes it.  A message within
-the process is injected by its sender, unless one of the task's methods is running: then the task
+A turn of a task injects its arrived messages and, if it may run, executes it. A message within the
+process is injected by its sender, unless one of the task's methods is running: then the task
 injects it itself.
 """
 
@@ -55,8 +55,8 @@ class Engine:
         is_compiled: bool = False,
         comm: Any = None,
     ) -> None:
-        """``is_compiled``: whether all tasks are; their messages need ``comm`` and no transport."""
-        # The core's queues begin in this order.
+        """``is_compiled``: True if all tasks are; their messages need ``comm`` and no transport."""
+        # The core's queues start in this order.
         self.tasks = sorted(tasks, key=lambda task: -task.priority)
         self.places = {task.id: place for place, task in enumerate(self.tasks)}
         self.config = config
@@ -64,7 +64,7 @@ class Engine:
         self.failure: tuple[Task | None, BaseException] | None = None
         self._lock = threading.Lock()
         self._quiet = False
-        """Whether nothing runs and nothing is under way anywhere."""
+        """True if nothing runs and nothing is under way anywhere."""
         self._vinit = True
         self.core = Core(
             [task.id for task in self.tasks],
@@ -102,7 +102,7 @@ class Engine:
             self.steps = Steps(self.core, cast(list[CompiledTask], self.tasks), comm, level)
 
     def init(self) -> None:
-        """Call ``vinit`` of every task, and inject what they send each other."""
+        """Call ``vinit`` of every task, and inject the messages that they send each other."""
         for task in self.tasks:
             if task.state == INIT:
                 task.vinit()
@@ -111,13 +111,13 @@ class Engine:
             self._inject(task, self.core.ranks[self.places[task.id]])
 
     def run(self) -> None:
-        """Run until nothing can run any more, on all processes."""
+        """Run until no task can run any more on any process."""
         if self.config.is_single_threaded:
             self._threads.run_in_caller()
         else:
             self._threads.run()
         while self.rounds is not None and not self._quiet and self.failure is None:
-            # All tasks have ended; the other processes may still run.
+            # All tasks have ended; the other processes may still be running.
             self._poll(is_over=True)
             time.sleep(_PAUSE_S)
         self.core.close()
@@ -129,7 +129,7 @@ class Engine:
     # Messages.
 
     def deliver(self, message: Message, targets: list[int]) -> None:
-        """Hand a message over to tasks of this process."""
+        """Pass a message to tasks of this process."""
         for target in targets:
             place = self.places.get(target)
             if place is None:
@@ -148,7 +148,7 @@ class Engine:
                 self._inject(task, self.core.ranks[place])
 
     def _inject(self, task: Task, rank: int) -> None:
-        """Inject what has arrived, unless a method of the task runs: it does so itself then."""
+        """Inject arrived messages, unless a method of the task runs: it then does so itself."""
         while task.mail:
             if not task.lock.acquire(blocking=False):
                 return
@@ -168,7 +168,7 @@ class Engine:
                 message.content = task.vcreate(message.array(np.uint8))
             task.vinject(message)
 
-    # What the core calls, on the thread of a worker.
+    # Functions called by the core, on the thread of a worker.
 
     def _call(self, kind: int, a: int, b: int) -> int:
         try:
@@ -237,7 +237,7 @@ class Engine:
                 self.core.stop()
 
     def _is_idle(self) -> bool:
-        """Whether no task runs or is ready; messages may be under way."""
+        """True if no task runs or is ready; messages may be under way."""
         core = self.core
         if core.word(CORE.idle) != len(core.workers):
             return False

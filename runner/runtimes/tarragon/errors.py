@@ -27,7 +27,7 @@ class GraphError(TarragonError):
 
 
 class CommunicationError(TarragonError):
-    """A message that cannot be sent, as one larger than its edge allows."""
+    """A message that cannot be sent, such as one larger than its edge allows."""
 
 
 class ExecutionError(TarragonError):
@@ -39,7 +39,7 @@ class ExecutionError(TarragonError):
 
 
 class Deadlock(TarragonError):
-    """Tasks wait and no message is under way; the text says which tasks and for what."""
+    """Tasks wait and no message is under way; the text lists the tasks and what they wait for."""
 
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""

@@ -1,5 +1,5 @@
-"""Graphs: the tasks of all processes, each of which has its own, and the edges between them
-(Cicotti 2011, Tables 3.1, 3.6 and 3.7, Appendix B).
+"""Graphs: the tasks of all processes, each with its own, and the edges between them (Cicotti 2011,
+Tables 3.1, 3.6 and 3.7, Appendix B).
 
 A task is an object that lives as long as its graph.  The runtime calls its methods: ``vinject`` for
 each message that arrives, which decides by the task's state whether it may run (the firing rule),
@@ -25,15 +25,15 @@ INIT, WAIT, EXEC, DONE, ERROR = range(5)
 """States of a task; DONE and ERROR are final."""
 STATES = ("INIT", "WAIT", "EXEC", "DONE", "ERROR")
 DEFAULT_SIZE = 65536
-"""Largest payload in bytes, if no edge of the graph says one."""
+"""Largest payload in bytes, if no edge of the graph sets one."""
 
 
 class Task:
     """One task; subclasses override the methods that begin with ``v``.
 
-    ``priority``: of the tasks that are ready the one with the largest runs first.  ``affinity``:
-    the worker that is to run it, if every worker has its own queue.  ``last``: the last worker that
-    ran it.  None of these changes a result.
+    ``priority``: the ready task with the largest one runs first. ``affinity``: the worker that
+    should run it, if every worker has its own queue. ``last``: the last worker that ran it. None of
+    these changes a result.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Task:
         self.last: int | None = None
         self.dependencies: list[Dependency] = []
         self.mail: deque[Message] = deque()
-        """Messages that have arrived and were not injected yet."""
+        """Messages that have arrived and have not been injected yet."""
         self.lock = threading.Lock()
         """Held while one of its methods runs."""
 
@@ -66,7 +66,7 @@ class Task:
         self.dependencies = [edge for edge in self.dependencies if edge.target != target]
 
     def edge_to(self, target: int) -> Dependency:
-        """The edge to a task; raises :class:`GraphError` if there is none."""
+        """The edge to a task; raises :class:`GraphError` if it does not exist."""
         for edge in self.dependencies:
             if edge.target == target:
                 return edge
@@ -80,21 +80,22 @@ class Task:
         """A message has arrived.  By default it is dropped."""
 
     def vexecute(self) -> None:
-        """Run; the task may put messages on its edges.  By default it is done."""
+        """Run; the task may put messages on its edges. By default it is then done."""
         self.state = DONE
 
     def vcreate(self, payload: NDArray[Any]) -> Any:
-        """The object that a wrapped message of another process stands for; called before
-        ``vinject``.  By default the bytes."""
+        """The object in a wrapped message of another process; called before ``vinject``. By default
+        the bytes."""
         return payload
 
     def vdestroy(self, message: Message) -> None:
-        """A message to another process has left its buffer, which may be used again."""
+        """A message to another process has left its buffer, which may be reused."""
 
     def vterminate(self) -> None:
         """Nothing runs and no message is under way anywhere, and this task still waits.
 
-        A task for which that is right sets its state to DONE.  All others are told as a deadlock.
+        A task for which this is correct sets its state to DONE. All others are reported as a
+        deadlock.
         """
 
     def describe(self) -> str:
@@ -130,7 +131,7 @@ class Dependency:
         self.delay = delay
 
     def put(self, message: Message) -> None:
-        """Send a message; returns at once.  It belongs to its receiver from now on.
+        """Send a message; returns at once. From now on it belongs to its receiver.
 
         Raises :class:`CommunicationError` if it is larger than the edge allows.
         """
@@ -141,7 +142,7 @@ T = TypeVar("T", bound=Task)
 
 
 class Runtime(Protocol):
-    """What a graph needs of the process that runs it."""
+    """The needs of a graph from the process that runs it."""
 
     size: int
     """Number of processes."""
@@ -176,7 +177,7 @@ class Graph(Generic[T]):
         return self.map.size
 
     def add(self, number: int) -> T:
-        """Make a task of this process; raises :class:`GraphError` for one of another process."""
+        """Create a task of this process; raises :class:`GraphError` for one of another process."""
         if not self.is_local(number):
             raise GraphError(
                 f"task {number} is on process {self.locate(number)}, not here",
@@ -211,7 +212,7 @@ class Graph(Generic[T]):
         return self.distribution.tasks(self.runtime.id)
 
     def is_local(self, number: int) -> bool:
-        """Whether a task is on this process."""
+        """True if a task is on this process."""
         return self.locate(number) == self.runtime.id
 
     def locate(self, number: int) -> int:
@@ -247,10 +248,10 @@ class SparseVectorGraph(Graph[T]):
 
 
 class Visitor:
-    """Sees a graph, then each task of this process, each followed by its edges."""
+    """Visits a graph, then each task of this process, each followed by its edges."""
 
     def visit_graph(self, graph: Graph[Any]) -> None:
-        """Begin with a graph."""
+        """Start a graph."""
 
     def visit_task(self, graph: Graph[Any], task: Task) -> None:
         """A task of this process."""

@@ -1,6 +1,6 @@
 """Maps: the places of tasks in a grid, and how they are numbered (Cicotti 2011, Table 3.4).
 
-With a distribution that cuts the numbers into ranges, the numbering decides which tasks share a
+If a distribution divides the numbers into ranges, the numbering decides which tasks share a
 process: row by row gives slabs, block by block gives boxes.
 """
 
@@ -32,7 +32,7 @@ class Map:
         return math.prod(self.shape)
 
     def coordinates(self, task: int) -> Coordinates:
-        """The place of a task; raises :class:`GraphError` if there is no such task."""
+        """The place of a task; raises :class:`GraphError` if it does not exist."""
         if not self.in_map(task):
             raise GraphError(
                 f"task {task}: expected a number from 0 to {self.size - 1}", code="tarragon.graph"
@@ -52,7 +52,7 @@ class Map:
         return self._number(tuple(coordinates))
 
     def in_map(self, task: int) -> bool:
-        """Whether there is such a task."""
+        """True if the task exists."""
         return 0 <= task < self.size
 
     def next(self, task: int, axis: int = 0, periodic: bool = False) -> int | None:
@@ -126,7 +126,7 @@ class BlockingCartesianMap(Map):
 
 
 class Space:
-    """The cells of a grid, cut into one part for each place of a map.
+    """The cells of a grid, divided into one part for each place of a map.
 
     ``widths``: for each axis the number of cells of each part (``RectilinearSpace``).
     """

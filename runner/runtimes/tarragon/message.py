@@ -1,7 +1,7 @@
 """Messages: an envelope and a payload that edges carry (Cicotti 2011, 3.4 and Appendix B).
 
-A message that goes to a task of the same process is handed over by reference.  One to another
-process is sent as it lies: its bytes have room for the envelope in front, so nothing is copied.
+A message to a task of the same process is passed by reference. One to another process is sent in
+place: its bytes have room for the envelope in front, so nothing is copied.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ HEADER = np.dtype(
         ("wrapped", "<i8"),
     ]
 )
-"""The envelope of a message between processes.  ``targets``: how many further targets follow the
-payload, all of them on the same process (tagged edges).  ``number``: which one of its sender's it
-is; the transport's.  ``wrapped``: whether the payload is a serialized object."""
+"""The envelope of a message between processes. ``targets``: number of further targets after the
+payload, all on the same process (tagged edges). ``number``: its number among its sender's messages,
+set by the transport. ``wrapped``: True if the payload is a serialized object."""
 ROOM = HEADER.itemsize
 """Bytes in front of the payload, a cache line."""
 
@@ -33,8 +33,8 @@ ROOM = HEADER.itemsize
 class Message:
     """A payload of bytes with its envelope.
 
-    ``key`` is the user's own, as a number of an iteration or a kind of message.  ``weight`` is what
-    a firing rule may count.  After ``put`` it belongs to its receiver.
+    ``key`` is the user's own, such as an iteration number or a kind of message. ``weight`` is for
+    firing rules to count. After ``put`` it belongs to its receiver.
     """
 
     __slots__ = ("_bytes", "content", "foreign", "key", "source", "weight")
@@ -46,9 +46,10 @@ class Message:
         self.source = -1
         """The task that sent it."""
         self.content: Any = None
-        """For messages of :meth:`wrapping`: the object, or what ``vcreate`` made of its bytes."""
+        """For messages of :meth:`wrapping`: the object, or the result of ``vcreate`` for its
+        bytes."""
         self.foreign = False
-        """Whether the payload is an object that another process serialized."""
+        """True if the payload is an object that another process serialized."""
 
     @classmethod
     def of(cls, array: NDArray[Any], key: int = 0, weight: int = 1) -> Message:
@@ -59,14 +60,14 @@ class Message:
 
     @classmethod
     def wrapping(cls, content: Any, key: int = 0, weight: int = 1) -> Message:
-        """A message that hands an object over by reference within a process; ``content`` has a
-        method ``serialize() -> array`` for other processes (``WrappedMessage``)."""
+        """A message that passes an object by reference within a process; ``content`` has a method
+        ``serialize() -> array`` for other processes (``WrappedMessage``)."""
         message = cls(0, key, weight)
         message.content = content
         return message
 
     def copy(self) -> Message:
-        """A message of its own with the same payload."""
+        """A separate message with the same payload."""
         message = Message.__new__(Message)
         message._bytes = self._bytes.copy()
         message.key, message.weight, message.source = self.key, self.weight, self.source
@@ -84,7 +85,7 @@ class Message:
 
 
 def pack(message: Message, targets: list[int], needs_copy: bool) -> NDArray[np.uint8]:
-    """What goes to another process, for one target or several.
+    """The bytes for another process, with one target or several.
 
     Raises AttributeError for a wrapped object that cannot be serialized.
     """
@@ -96,7 +97,7 @@ def pack(message: Message, targets: list[int], needs_copy: bool) -> NDArray[np.u
         data = message._bytes
     size = len(data) - ROOM
     if needs_copy or len(targets) > 1:
-        # Whatever follows begins at a whole word.
+        # The following data start at a whole word.
         gap = np.zeros(-len(data) % 8, np.uint8)
         further = np.array(targets[1:], np.int64).view(np.uint8)
         data = np.concatenate([data, gap, further])
@@ -111,7 +112,7 @@ def pack(message: Message, targets: list[int], needs_copy: bool) -> NDArray[np.u
 def unpack(data: NDArray[np.uint8]) -> tuple[Message, list[int], int]:
     """The message at the beginning of received bytes, its targets, and the bytes that it took.
 
-    The payload is a view of ``data``: the message owns it from now on.
+    The payload is a view of ``data``: from now on the message owns it.
     """
     head = data[:ROOM].view(HEADER)[0]
     size, further = int(head["size"]), int(head["targets"])

@@ -1,9 +1,9 @@
-"""Quiescence: whether nothing runs and no message is under way, on any process.
+"""Quiescence: nothing runs and no message is under way, on any process.
 
-Idle processes take part in rounds; each round sums what all have sent and received.  If no process
-has done anything since its last round, and as much was received as was sent, there is nothing left
-that could happen (Mattern's counters, in two waves).  A process whose tasks have all ended can do
-nothing any more: it needs one round only.
+Idle processes take part in rounds; each round sums the numbers of sent and received messages. If no
+process has done anything since its last round, and the sums are equal, nothing more can happen
+(Mattern's counters, in two waves). A process whose tasks have all ended can do nothing any more: it
+needs only one round.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Rounds:
         self._comm = comm
         self._request: Any = None
         self._own = np.zeros(3, np.int64)
-        """Sent, received, and whether anything has happened since the last round."""
+        """Sent, received, and 1 if anything has happened since the last round."""
         self._sum = np.zeros(3, np.int64)
         self._before: tuple[int, int, int] | None = None
 
     def advance(self, transport: Transport, changes: int, is_over: bool) -> bool:
-        """Begin or end a round; an idle process calls this now and then, one thread at a time.
+        """Start or end a round; an idle process calls this now and then, one thread at a time.
 
-        ``changes`` grows whenever a task has run; ``is_over``: whether all tasks here have ended.
-        Returns whether all is quiet.
+        ``changes`` grows whenever a task has run; ``is_over``: all tasks here have ended. Returns
+        True if all processes are quiet.
         """
         if self._request is None:
             state = transport.sent_count, transport.received_count, changes

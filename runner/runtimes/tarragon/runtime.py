@@ -34,10 +34,10 @@ from runner.runtimes.workers.timers import WorkerTimes
 
 
 class Route:
-    """Where a put on an edge goes: tasks of this process, and tasks by other process.
+    """The targets of a put on an edge: tasks of this process, and tasks by other process.
 
-    Edges with one tag have one route.  With ``is_shared`` the tasks of a process get one message
-    together, else each gets its own.
+    Edges with one tag share a route. With ``is_shared`` the tasks of a process share one message,
+    else each gets its own.
     """
 
     __slots__ = ("is_shared", "local_targets", "remote_targets")
@@ -133,7 +133,7 @@ class Tarragon:
         self.init_time = perf_counter() - begin
 
     def _has_compiled_tasks(self, tasks: list[Task]) -> bool:
-        """Whether the tasks are compiled; raises :class:`GraphError` if only some are."""
+        """True if the tasks are compiled; raises :class:`GraphError` if only some are."""
         count = sum(isinstance(task, CompiledTask) for task in tasks)
         kinds = [(count, len(tasks) - count)]
         if self.comm is not None:
@@ -148,8 +148,8 @@ class Tarragon:
         return has_compiled
 
     def _prepare(self, graph: Graph[Any], tasks: list[Task]) -> tuple[int, int]:
-        """Find where each edge leads; returns the bytes of the largest payload of the job, and the
-        most tasks that one message is for."""
+        """Find the targets of each edge; returns the bytes of the job's largest payload, and the
+        largest number of tasks for one message."""
         sizes = SizeVisitor()
         graph.accept(sizes)
         self._routes = {}
@@ -164,7 +164,7 @@ class Tarragon:
         return max(size for size, _ in sizes_of), max(most for _, most in sizes_of)
 
     def graph_execute(self, graph: Graph[Any]) -> None:
-        """Run the graph until nothing can run any more.  Collective.
+        """Run the graph until no task can run any more. Collective.
 
         Raises :class:`ExecutionError` for a task that has failed and :class:`Deadlock` for tasks
         that wait for ever; with several processes these end the job.
@@ -191,7 +191,7 @@ class Tarragon:
         self._end(engine)
 
     def finalize(self) -> None:
-        """Give back the communicator.  Collective."""
+        """Free the communicator. Collective."""
         if self.comm is not None:
             self.comm.Free()
 
@@ -213,7 +213,7 @@ class Tarragon:
         route, small = self._routes[edge]
         if engine.transport is not None:
             for number, (process, targets) in enumerate(route.remote_targets):
-                # The first one goes as it lies; its envelope must not change any more.
+                # The first one is sent in place; its envelope must not change any more.
                 is_original = number == 0 and (route.is_shared or not route.local_targets)
                 one = message if is_original else message.copy()
                 engine.transport.send(process, targets, one, edge.source, small)
@@ -238,7 +238,7 @@ class Tarragon:
             self._routes[edge] = route, edge.aggregation
 
     def _end(self, engine: Engine) -> None:
-        """Ask the tasks that wait whether that is right; else it is a deadlock."""
+        """Ask the waiting tasks if that is correct; else it is a deadlock."""
         waiting_tasks = waiting(engine.tasks)
         for task in waiting_tasks:
             task.vterminate()

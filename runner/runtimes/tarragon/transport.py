@@ -1,8 +1,8 @@
-"""Messages between processes: sent as they lie, received into buffers that become the messages.
+"""Messages between processes: sent in place, received into buffers that become the messages.
 
-A few receives from any process are always posted, as large as the largest message of the graph.  A
-message keeps the buffer that it arrived in; the receive is posted again with a new one.  Messages
-of one process are delivered in the order in which they were sent.
+A few receives from any process are always posted, as large as the graph's largest message. A
+message keeps the buffer in which it arrived; the receive is reposted with a new one. Messages of
+one process are delivered in the order in which they were sent.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ class Transport:
         self._sends: list[Any] = []
         self._parcels: list[tuple[Task, Message, NDArray[np.uint8]]] = []
         self._starting: deque[tuple[Any, tuple[Task, Message, NDArray[np.uint8]]]] = deque()
-        """Started by workers, not looked after yet."""
+        """Messages started by workers and not handled yet."""
         self._numbers = [0] * comm.size
         self._next_numbers = [0] * comm.size
         self._early: dict[tuple[int, int], NDArray[np.uint8]] = {}
         self._batches: dict[int, list[NDArray[np.uint8]]] = {}
         self._lock = threading.Lock()
-        """Held while a message gets its number and is started, so that numbers rise in order."""
+        """Held while a message gets its number and is started, so that numbers ascend."""
         self.sent_count = self.received_count = 0
-        """Messages to and from other processes; those for several targets count once for each."""
+        """Messages to and from other processes; those with several targets count once for each."""
         self.messages = self.bytes = 0
         for _ in range(_RECEIVE_COUNT):
             buffer = np.empty(self._size, np.uint8)
@@ -78,7 +78,7 @@ class Transport:
                 self._start(process, data, task, message)
 
     def flush(self) -> None:
-        """Send what waits to be packed."""
+        """Send the messages that wait to be packed."""
         if self._batches:
             with self._lock:
                 for process in list(self._batches):
@@ -102,13 +102,13 @@ class Transport:
 
     @property
     def sending(self) -> bool:
-        """Whether a message has not left its buffer yet."""
+        """True if a message has not left its buffer yet."""
         return bool(self._starting or self._sends or self._batches)
 
     def poll(self, deliver: Deliver) -> bool:
-        """Hand over what has arrived and retire what was sent; one thread at a time calls this.
+        """Deliver arrived messages and retire sent ones; one thread at a time calls this.
 
-        Returns whether anything arrived.
+        Returns True if any arrived.
         """
         self.flush()
         while self._starting:
@@ -153,7 +153,7 @@ class Transport:
             data = data[length:]
 
     def close(self) -> None:
-        """Withdraw the receives."""
+        """Cancel the receives."""
         for request in self._receives:
             request.Cancel()
         self._mpi.Request.Waitall(self._receives)

@@ -1,4 +1,4 @@
-"""Visitors: what is found out about a graph, or set in it, before it runs (Cicotti 2011, 3.6).
+"""Visitors: they analyse a graph, or set its attributes, before it runs (Cicotti 2011, 3.6).
 
 Priorities, affinities, tags and aggregation change how a graph runs, never what it computes.
 """
@@ -24,8 +24,8 @@ class SizeVisitor(Visitor):
 class OverlapVisitor(Visitor):
     """Priority by edges to other processes: their messages leave as early as possible.
 
-    The printed algorithm counts the local edges, and the text around it the remote ones; the text
-    is right (Cicotti 2011, L967, L1341).
+    The printed algorithm counts local edges, the surrounding text remote ones; the text is right
+    (Cicotti 2011, L967, L1341).
     """
 
     def visit_dependency(self, graph: Graph[Any], task: Task, edge: Dependency) -> None:
@@ -33,8 +33,8 @@ class OverlapVisitor(Visitor):
 
 
 class PriorityVisitor(Visitor):
-    """Priority by a function of the task's number; the wavefront's: the nearer to the top row, the
-    higher."""
+    """Priority by a function of the task's number; by default the wavefront's: higher nearer to the
+    top row."""
 
     def __init__(self, priority: Callable[[int], int]) -> None:
         self._priority = priority
@@ -63,7 +63,7 @@ class AffinityVisitor(Visitor):
 
 
 class EdgeVisitor(Visitor):
-    """Sets attributes of all edges, as ``aggregation=True``."""
+    """Sets attributes of all edges, such as ``aggregation=True``."""
 
     def __init__(self, **attributes: Any) -> None:
         self._attributes = attributes

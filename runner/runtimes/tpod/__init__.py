@@ -1,8 +1,8 @@
 """TPOD: the blocks of a process as tasks whose blocking MPI calls yield (Barrett et al.).
 
-A process owns a whole region of shared memory.  Its domain is cut into blocks, and a block's halo
-exchange, boundary and stencil are one task, which calls MPI as if it might block.  A task that has
-to wait is swapped out.  docs/reference/tpod.md describes the model and the interface.
+A process owns a whole region of shared memory. Its domain is divided into blocks, and a block's
+halo exchange, boundary and stencil are one task, which calls MPI as if it might block. A waiting
+task is swapped out. docs/reference/tpod.md describes the model and the interface.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Over-decomposition: a box of cells in blocks, and which are beside which."""
+"""Over-decomposition: a box of cells divided into blocks, and the neighbours of blocks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 Shape = tuple[int, int, int]
 """Along x, y, z."""
 Bounds = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
-"""First cell and the one behind the last, along x, y, z."""
+"""First cell and the end, along x, y, z."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """A box of ``cells`` cut into ``grid`` blocks; they are numbered with x fastest."""
+    """A box of ``cells`` divided into ``grid`` blocks; they are numbered with x fastest."""
 
     cells: Shape
     grid: Shape
@@ -34,7 +34,7 @@ class Blocks:
         return place[0] + x * (place[1] + y * place[2])
 
     def bounds(self, number: int) -> Bounds:
-        """The cells of a block; those of an axis differ by one at most."""
+        """The cells of a block; those of an axis differ by at most one."""
         along = zip(self.cells, self.grid, self.place(number), strict=True)
         x, y, z = ((n * at // parts, n * (at + 1) // parts) for n, parts, at in along)
         return x, y, z
@@ -48,7 +48,7 @@ class Blocks:
         return self.number((place[0], place[1], place[2]))
 
     def across(self, number: int, axis: int, side: int) -> int:
-        """The block of a like box behind the border that would be behind a face of this block."""
+        """The block of an equal box behind the border that would be behind a face of this block."""
         place = list(self.place(number))
         place[axis] = self.grid[axis] - 1 if side == 0 else 0
         return self.number((place[0], place[1], place[2]))
@@ -69,10 +69,10 @@ class Blocks:
 
 
 def over_decompose(cells: Shape, edge: Shape) -> Blocks:
-    """Cut a box into blocks of about these edges (Barrett et al., ``Over_decompose``).
+    """Divide a box into blocks of about these edges (Barrett et al., ``Over_decompose``).
 
-    An edge of 0 leaves its axis whole.  Where an edge does not divide the axis, the blocks are as
-    equal as can be, so no cell is lost.
+    An edge of 0 leaves its axis whole. If an edge does not divide the axis, the blocks are as equal
+    as possible, so no cell is lost.
     """
     x, y, z = (max(1, round(n / e)) if e > 0 else 1 for n, e in zip(cells, edge, strict=True))
     return Blocks(cells, (x, y, z))

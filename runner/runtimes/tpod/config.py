@@ -1,4 +1,4 @@
-"""How the tasks are run, as a checked configuration and as command-line switches."""
+"""The execution of the tasks, as a checked configuration and as command-line switches."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ THREAD_LEVELS = ("multiple", "serialized", "funneled")
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of a process; raises :class:`ConfigError` for one that cannot be.
+    """The configuration of a process; raises :class:`ConfigError` for an impossible one.
 
-    ``edge``: cells of a block along x, y, z; 0 leaves an axis whole.  ``order``: which block of a
-    step begins first.  ``messages``: one for each face of a block, or one for each face of the
-    process.  ``calls``: sends (S) and receives (R), nonblocking with an I.  ``prepost``: receives
-    are posted when the step before is over.  ``barrier``: what a step waits for: all blocks of all
-    processes, all of this process, or the neighbours of the block.  ``polls``: looks for its
-    messages before a task is swapped out.  ``queue``: where tasks that are ready wait.
-    ``thread_level``: who takes the lock round MPI calls of several workers, the library or the
-    runtime; or (``funneled``) they all move to the first worker.
+    ``edge``: cells of a block along x, y, z; 0 leaves an axis whole. ``order``: the order in which
+    the blocks of a step start. ``messages``: one for each face of a block, or one for each face of
+    the process. ``calls``: sends (S) and receives (R), nonblocking with an I. ``prepost``: receives
+    are posted when the previous step is over. ``barrier``: what a step waits for: all blocks of all
+    processes, all of this process, or the neighbours of the block. ``polls``: looks for its
+    messages before a task is swapped out. ``queue``: where ready tasks wait. ``thread_level``: who
+    locks MPI calls of several workers, the library or the runtime; or (``funneled``) they all move
+    to the first worker.
     """
 
     edge: Shape = (0, 0, 0)
@@ -48,11 +48,11 @@ class Config:
     idle_spin_us: int = 200
     idle_sleep_us: int = 1000
     schedule_seed: int | None = None
-    """Tests: tasks run in any order."""
+    """For tests: tasks run in any order."""
 
     @property
     def is_funneled(self) -> bool:
-        """Whether MPI calls move to the first worker."""
+        """True if MPI calls move to the first worker."""
         return self.workers > 1 and self.thread_level == "funneled"
 
     def __post_init__(self) -> None:
@@ -89,9 +89,9 @@ _DEFAULT = Config()
 
 
 def add_arguments(parser: argparse.ArgumentParser, calls: bool = False) -> None:
-    """Add the switches that no other runtime has, in a group of their own.
+    """Add the switches that no other runtime has, in a separate group.
 
-    Workers, queue, pinning and thread level are the application's or another runtime's switches,
+    Workers, queue, pinning and thread level are switches of the application or of another runtime,
     with the same meaning; so are ``--order`` and ``--prepost`` unless ``calls`` adds them.
     """
     group = parser.add_argument_group("TPOD runtime")
@@ -119,9 +119,9 @@ def add_arguments(parser: argparse.ArgumentParser, calls: bool = False) -> None:
 
 
 def from_arguments(options: argparse.Namespace, **others: object) -> Config:
-    """The configuration; ``others``: what the application's own switches say.
+    """The configuration; ``others``: values of the application's own switches.
 
-    Raises :class:`ConfigError` naming the switch that is wrong.
+    Raises :class:`ConfigError` with the invalid switch.
     """
     return Config(
         edge=_edge(options.block_edge),

@@ -21,13 +21,13 @@ class ConfigError(TpodError):
 
 
 class TaskError(TpodError):
-    """A task that is wrong under every schedule, as one with a partner that does not exist."""
+    """A task that is wrong under every schedule, such as one with a partner that does not exist."""
 
     exit_code = 2
 
 
 class Deadlock(TpodError):
-    """Tasks wait for each other, and no message is under way; the text says which."""
+    """Tasks wait for each other, and no message is under way; the text lists them."""
 
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""

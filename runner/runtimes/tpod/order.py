@@ -1,6 +1,6 @@
-"""The order in which the blocks of a step are begun; names as in the public miniGhost.
+"""The order in which the blocks of a step start; names as in the public miniGhost.
 
-Of the tasks that are ready, the first one in the order runs first.
+The first ready task in the order runs first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ORDERS = {
     "tdag": "by the number of blocks to the nearest block with messages",
     "wtdag": "the same, and those with more messages first",
 }
-"""What comes first in each order."""
+"""The first blocks in each order."""
 
 
 def ordered(blocks: Blocks, faces: list[Face], order: str, seed: int) -> list[int]:

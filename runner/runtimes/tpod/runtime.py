@@ -1,9 +1,9 @@
-"""The runtime of a process: it runs the tasks that were spawned, step by step.
+"""The runtime of a process: it runs the spawned tasks step by step.
 
-A step of a task is a region of the compiled core (:mod:`runner.runtimes.core`), with a stack of its
-own if it waits for messages.  What a step waits for are dependencies between regions, so no thread
-waits at a barrier: the tasks of a process wait for one task that counts them (``sinc``), which for
-a global barrier talks to those of the other processes.
+A step of a task is a region of the compiled core (:mod:`runner.runtimes.core`), with its own stack
+if it waits for messages. A step waits for dependencies between regions, so no thread waits at a
+barrier: the tasks of a process wait for one task that counts them (``sinc``), which for a global
+barrier talks to those of the other processes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _OPENING = 65536
 class Tpod:
     """The runtime; ``comm`` is None for one process without MPI.
 
-    ``exec_time``: seconds of the last :meth:`run`.  ``messages`` and ``bytes``: what this process
-    sent to others in it.  ``task_waiting``: seconds that its tasks waited for messages, summed
-    over the tasks; others run meanwhile.
+    ``exec_time``: seconds of the last :meth:`run`. ``messages`` and ``bytes``: sent to other
+    processes in it. ``task_waiting``: seconds that its tasks waited for messages, summed over the
+    tasks; others run meanwhile.
     """
 
     def __init__(self, comm: Any = None, config: Config | None = None) -> None:
@@ -59,15 +59,15 @@ class Tpod:
             require_level(level, f"--thread-level {level}", ConfigError)
 
     def spawn(self, task: Task) -> int:
-        """Add a task; returns its number, by which others name it."""
+        """Add a task; returns its number, which identifies it to others."""
         self._tasks.append(task)
         return len(self._tasks) - 1
 
     def run(self, steps: int, order: Sequence[int] | None = None) -> None:
         """Run all tasks through the steps.  Collective.
 
-        ``order``: the numbers of the tasks in the order in which they begin a step; as they were
-        spawned by default.  Raises :class:`TaskError` for a partner that does not exist, and
+        ``order``: the numbers of the tasks in the order in which they start a step; by default the
+        order of spawning. Raises :class:`TaskError` for a partner that does not exist, and
         :class:`Deadlock`; with several processes a failure ends the job.
         """
         begin = perf_counter()
@@ -93,7 +93,7 @@ class Tpod:
             end_job(self.comm, "tpod", tpod_error, error)
 
     def finalize(self) -> None:
-        """Give back the communicator.  Collective."""
+        """Free the communicator. Collective."""
         if self.comm is not None:
             self.comm.Free()
 
@@ -115,7 +115,7 @@ class _Job:
             order.append(len(self._tasks))
             self._tasks.append(self._sinc(runtime.size))
         self._order = order
-        """Which task has each place among the core's ranks."""
+        """The task at each place among the core's ranks."""
         self._places = {number: place for place, number in enumerate(order)}
         masks = runtime._masks
         cpus = affinity.cpu_places(config.workers, config.pinning, masks, runtime._number)
@@ -160,7 +160,7 @@ class _Job:
     def _set_places(self) -> None:
         memory, core = self._core.memory, self._core
         for place, rank in enumerate(core.ranks):
-            # The first ones of the order first, whenever several are ready.
+            # In the given order, whenever several are ready.
             memory.put(rank + RANK.priority, len(core.ranks) - place)
             if self._config.queue == "shared":
                 core.set_home(place, 0)
@@ -200,7 +200,7 @@ class _Job:
         """Exchange a message with each process that tasks of this one talk to."""
         assert self._comm is not None
         partners = {process for task in self._tasks for process, _ in task.partners}
-        # A process may be named by one that it does not name.
+        # A process may be named by one that it does not name itself.
         flags = self._comm.alltoall([process in partners for process in range(self._comm.size)])
         others = [n for n, by in enumerate(flags) if (by or n in partners) and n != self._process]
         came = np.zeros(_OPENING, np.uint8)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from runner.runtimes import mate
 
 Partner = tuple[int, int]
-"""A task that a message goes to or comes from: its process and its number there."""
+"""A task at the other end of a message: its process and its number there."""
 
 
 class Calls(Protocol):
-    """What a step may call; each is compiled."""
+    """The functions that a step may call; each is compiled."""
 
     def isend(self, buffer: NDArray[Any], peer: int, tag: int = 0) -> None: ...
     def irecv(self, buffer: NDArray[Any], peer: int, tag: int = 0) -> None: ...
@@ -33,16 +33,16 @@ class Calls(Protocol):
 class Task:
     """A task; subclasses define ``step(self, step)`` in the dialect of MATE's compiled regions.
 
-    Beside ``ctx.isend`` and ``ctx.irecv`` a step may call ``ctx.wait()`` (for all that it has
-    started), ``ctx.send`` and ``ctx.recv``: each swaps the task out until the messages are
-    complete.  It names its partners by their place in ``partners``: ``self.peers[n]``.
+    Besides ``ctx.isend`` and ``ctx.irecv`` a step may call ``ctx.wait()`` (for all started
+    messages), ``ctx.send`` and ``ctx.recv``: each swaps the task out until the messages are
+    complete. It names its partners by their place in ``partners``: ``self.peers[n]``.
 
-    ``ctx.post`` starts to receive for a later step, in which ``ctx.take()`` waits for all that was
-    posted.
+    ``ctx.post`` starts to receive for a later step, in which ``ctx.take()`` waits for all posted
+    messages.
 
-    ``after``: numbers of the tasks of this process whose step before must be over before a step
-    begins, where the barrier is that of neighbours; each of them names this one too.
-    ``same``: those whose same step must be over.
+    ``after``: numbers of the tasks of this process whose previous step must be over before a step
+    starts, with the barrier of neighbours; each of them names this one, too. ``same``: those whose
+    same step must be over.
     """
 
     regions: ClassVar[mate.Graph]
@@ -57,7 +57,7 @@ class Task:
     def __init__(self, partners: Sequence[Partner] = ()) -> None:
         self.partners = list(partners)
         self.peers: NDArray[np.int64] = np.zeros(0, np.int64)
-        """The partners as compiled code names them; set when the tasks begin."""
+        """The partners' numbers in compiled code; set when the tasks start."""
         self.top = 31
         """The largest tag of its messages."""
         self.after: list[int] = []
@@ -68,7 +68,7 @@ class Sinc(Task):
     """Counts the tasks of a step: it runs when all have run, and they wait for it."""
 
     def step(self, step: int) -> None:
-        """Nothing: its turn is the signal."""
+        """Empty: its turn is the signal."""
 
 
 class GlobalSinc(Task):

@@ -1,1 +1,1 @@
-"""The threads that run tasks, whatever the runtime: their CPUs, and where their time goes."""
+"""The threads that run tasks of any runtime: their CPUs, and their times by kind."""

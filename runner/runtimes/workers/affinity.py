@@ -49,12 +49,12 @@ def cpu_places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) 
 
 
 def is_crowded(workers: int, masks: Sequence[CpuSet]) -> bool:
-    """Whether the processes of a node have more workers than CPUs."""
+    """True if the processes of a node have more workers than CPUs."""
     return workers * len(masks) > len(set().union(*masks))
 
 
 def order_by_package(cpus: CpuSet, package: Callable[[int], int]) -> list[int]:
-    """The CPUs in an order that takes one from each package (socket) in turn."""
+    """The CPUs, ordered to take one from each package (socket) in turn."""
     groups: dict[int, list[int]] = {}
     for cpu in cpus:
         groups.setdefault(package(cpu), []).append(cpu)
@@ -92,7 +92,7 @@ def masks_on_node(comm: Any) -> tuple[list[CpuSet], int]:
 
 
 def pin(cpu: int | None, error: type[RunnerError]) -> None:
-    """Pin the calling thread; raises ``error`` if the system does not let it."""
+    """Pin the calling thread; raises ``error`` if the system refuses."""
     if cpu is None:
         return
     try:

@@ -1,4 +1,4 @@
-"""The threads that run a core: one for each worker, and one that only polls if there is one."""
+"""The threads that run a core: one for each worker, and perhaps one that only polls."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from runner.runtimes.workers.timers import WorkerTimes
 class CoreThreads:
     """The workers of a core and their clocks.
 
-    ``cpus``: the CPU of each thread, None for any; one more than workers for a thread that polls.
-    ``report_failure`` gets what a thread raises. ``error``: the class of what cannot be pinned.
+    ``cpus``: the CPU of each thread, None for any; one more than workers if a thread polls.
+    ``report_failure`` receives a thread's exception. ``error``: the class of pinning errors.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How a job that has failed says so and ends, if it has several processes."""
+"""How a failed job reports and ends, if it has several processes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LINE_LIMIT = 8
 
 
 def with_lines(head: str, lines: Sequence[str]) -> str:
-    """A report: the head, then the first lines, and how many more there are."""
+    """A report: the head, then the first lines, and the number of further ones."""
     more = [f"  and {len(lines) - _LINE_LIMIT} more"] if len(lines) > _LINE_LIMIT else []
     return "\n".join([head, *(f"  {line}" for line in lines[:_LINE_LIMIT]), *more])
 
@@ -22,8 +22,8 @@ def with_lines(head: str, lines: Sequence[str]) -> str:
 def end_job(comm: Any, runtime: str, error: RunnerError, cause: BaseException) -> None:
     """Raise the error; with several processes print it, with its cause, and end all of them.
 
-    ``comm``: None for a process without MPI.  ``cause``: what was raised first; its traceback is
-    printed too unless it is the error itself.
+    ``comm``: None for a process without MPI. ``cause``: the first exception; its traceback is
+    printed, too, unless it is the error itself.
     """
     if cause is not error:
         error.__cause__ = cause

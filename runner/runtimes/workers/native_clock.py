@@ -14,7 +14,7 @@ from runner.runtimes.workers.timers import WorkerTimes
 
 
 class NativeClock:
-    """One worker's clock; the words are the core's, and Python code counts what it sends."""
+    """One worker's clock; the words are the core's, and Python code counts its own messages."""
 
     __slots__ = (
         "_core",
@@ -43,7 +43,7 @@ class NativeClock:
         self._since = reals[at["since"] : at["since"] + 1]
         self._kind = words[at["kind"] : at["kind"] + 1]
         self._counts = words[at["regions"] : at["regions"] + 4]
-        """Of compiled code: regions, messages, bytes, regions of other processes."""
+        """Counts of compiled code: regions, messages, bytes, regions of other processes."""
         self._waiting_cpu = reals[at["waiting_cpu"] : at["waiting_cpu"] + 1]
         self._pending = [0.0] * 5
         """Seconds by kind that are not in the core's words yet: a write there takes longer."""
@@ -66,11 +66,11 @@ class NativeClock:
         self._core.switch(self._worker, kind)
 
     def add(self, kind: int, seconds: float) -> None:
-        """Count this time, which is just over, as ``kind``."""
+        """Count this time, which has just ended, as ``kind``."""
         self._pending[kind] += seconds
 
     def settle(self) -> None:
-        """Write what was added to the core's words, before the core counts as another kind."""
+        """Write the added times to the core's words, before the core counts as another kind."""
         pending = self._pending
         if any(pending):
             self._pending = [0.0] * 5
@@ -80,7 +80,7 @@ class NativeClock:
 
     @contextmanager
     def during(self, kind: int) -> Generator[None, None, None]:
-        """Count the time in this block as this kind, then as the kind before."""
+        """Count the time in this block as this kind, then as the previous kind."""
         before = self._kind[0]
         self.switch(kind)
         try:

@@ -6,7 +6,7 @@ from runner.errors import RunnerError
 
 
 def require_level(level: str, who: str, error: type[RunnerError]) -> None:
-    """Refuse to go on with a lower thread level than ``level``, a name of mpi4py's.
+    """Refuse a lower thread level than ``level``, a name of mpi4py's.
 
     Raises ``error``; ``who`` names the switch that needs the level.
     """

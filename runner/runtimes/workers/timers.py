@@ -27,7 +27,7 @@ class WorkerTimes:
     buffering_s: float = 0.0
     """Inside ``ctx.buffering()``."""
     waiting_s: float = 0.0
-    """No rank could continue (polling in that time is included)."""
+    """No rank could continue (including polling in that time)."""
     scheduling_s: float = 0.0
     """The runtime's own work: finding and finishing regions, switching ranks."""
     cpu_s: float = 0.0
@@ -38,7 +38,7 @@ class WorkerTimes:
     bytes: int = 0
     regions: int = 0
     stolen: int = 0
-    """Those of the ``regions`` that were of ranks of other processes (``--steal node``)."""
+    """The number of ``regions`` that belonged to ranks of other processes (``--steal node``)."""
 
     @property
     def wall_s(self) -> float:
@@ -51,7 +51,7 @@ class WorkerTimes:
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
 
     def clip(self) -> WorkerTimes:
-        """The same with zero in place of what is negative."""
+        """The same with negative values replaced by zero."""
         return WorkerTimes(**{k: max(v, 0) for k, v in dataclasses.asdict(self).items()})
 
 
@@ -131,13 +131,13 @@ class WorkerClock:
         self.kind = kind
 
     def add(self, kind: int, seconds: float) -> None:
-        """Count this time, which is just over, as ``kind``: a third of the cost of ``during``."""
+        """Count this time, which has just ended, as ``kind``: a third of the cost of ``during``."""
         self.seconds[kind] += seconds
         self.since += seconds
 
     @contextmanager
     def during(self, kind: int) -> Iterator[None]:
-        """Count the time in this block as this kind, then as the kind before."""
+        """Count the time in this block as this kind, then as the previous kind."""
         before = self.kind
         self.switch(kind)
         try:
@@ -166,7 +166,7 @@ class WorkerClock:
 class Timers:
     """Start, stop and reset for a process's workers and ranks; they run from the start of the job.
 
-    ``compute_s`` gives the seconds in the bodies of each rank, from the workers' times.
+    ``compute_s`` returns the seconds in the bodies of each rank, from the workers' times.
     """
 
     def __init__(
@@ -208,8 +208,8 @@ class Timers:
     def result(self) -> Times:
         """The times counted so far."""
         times = self._total if self._start_times is None else self._now()
-        # What a rank has spent is read while its turn may begin or end, and a call of MPI counts
-        # as such when it returns.  So a time that hardly grew can seem to have become less.
+        # A rank's time is read while its turn may start or end, and an MPI call counts as such when
+        # it returns. So a time that hardly grew can seem to have decreased.
         return Times([t.clip() for t in times.workers], [max(t, 0.0) for t in times.ranks])
 
 

@@ -1,9 +1,9 @@
 """The substitute without a compiler: counts the calls of Python programs that use mpi4py.
 
 The ranks find ``hook/sitecustomize.py`` first on their path; it puts counting communicators into
-``mpi4py.MPI``. It needs only mpi4py, because the ranks may run another Python than this one. It
-does not see calls outside Python, nor communicators made from integer handles. A pickling call
-(``send``) counts as one call of the pickled size.
+``mpi4py.MPI``. It needs only mpi4py, because the ranks may run another Python. It does not see
+calls outside Python, nor communicators made from integer handles. A pickling call (``send``) counts
+as one call of the pickled size.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Programs that show what ranks gain that steal chunks (docs/reference/intranode.md)."""
+"""Programs that show the gain of stealing chunks for ranks (docs/reference/intranode.md)."""

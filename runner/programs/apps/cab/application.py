@@ -68,7 +68,7 @@ def _pin(comm: Any, options: Options) -> None:
 
 
 def _sweep(cab: Cab, options: Options, program: Program, batches: list[CellBatches]) -> bool:
-    """Run all batches; whether all data were right.  The first round warms up."""
+    """Run all batches; True if all data were right. The first round warms up."""
     right = True
     for number, cell in sweep(batches, options.rounds, options.seed):
         times = options.times if number else max(1, options.times // 10)
@@ -78,7 +78,7 @@ def _sweep(cab: Cab, options: Options, program: Program, batches: list[CellBatch
         before = cab.chunks
         begin, end = program.batch(times, cell.cell.workers)
         after = cab.chunks
-        # Who has nothing to do waits here, and helps.
+        # Idle ranks wait here, and help.
         cab.barrier()
         good = program.right() if number in (0, options.rounds) else True
         everyone = cab.comm.allgather(

@@ -1,4 +1,4 @@
-"""A counter in shared memory from which ranks draw their work; compiled."""
+"""A shared-memory counter from which ranks draw their work; compiled."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ FUNCTIONS = {"draw": "int64(int64)"}
 
 
 def draw(place: int) -> int:
-    """The value of the word at this address, which becomes one larger."""
+    """The value of the word at this address, which is then incremented."""
     return add(place, 1)

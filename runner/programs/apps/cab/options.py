@@ -20,7 +20,7 @@ PROGRAMS = {
 }
 LEAST_RANKS = {"saturation": 1, "accumulate": 1, "product": 1}
 _PRODUCT = {"width": 128, "blocks": 6, "absent": 50}
-"""Options of ``product`` alone, and their defaults."""
+"""Options only of ``product``, and their defaults."""
 _SIZE = 1 << 20
 _BATCH_BYTES, _FEW, _MANY = 1 << 26, 4, 2000
 """Bytes of a batch by default, and the fewest and most operations in it."""
@@ -30,8 +30,8 @@ _BATCH_BYTES, _FEW, _MANY = 1 << 26, 4, 2000
 class Cell:
     """One column of a sweep.
 
-    ``workers``: ranks that may help, 0 for no stealing; for ``saturation`` those that copy.
-    ``chunk``: bytes of a chunk; 0 for those of the configuration.
+    ``workers``: ranks that may help, 0 for no stealing; for ``saturation`` the copying ranks.
+    ``chunk``: bytes of a chunk; 0 for the configuration's.
     """
 
     workers: int
@@ -51,9 +51,9 @@ class Options:
 
     ``size``: bytes of a message, face, sum or block; ``width``, ``blocks``, ``absent``: rows of a
     block of matrices, blocks along a side, percent of them that are zero; ``rows``, ``spread``: a
-    face is ``rows`` rows of an array in which a row of the face comes after ``spread`` - 1 others;
-    ``times``: operations in a batch; ``rounds``: batches of each cell; ``share``: the copying ranks
-    share one buffer; ``config_source``: where the configuration came from
+    face is ``rows`` rows of an array, one of every ``spread``; ``times``: operations in a batch;
+    ``rounds``: batches of each cell; ``share``: the copying ranks share one buffer;
+    ``config_source``: the origin of the configuration
     (:meth:`runner.runtimes.intranode.published.Library.from_options`).
     """
 
@@ -157,13 +157,13 @@ def _cells(options: argparse.Namespace, ranks: int) -> tuple[Cell, ...]:
                 "with mpirun -n",
                 code="app_option.ranks",
             )
-    # Nothing is cut without helpers.
+    # Nothing is divided without helpers.
     cells = (Cell(n, chunk if n else 0) for n in workers for chunk in options.chunks)
     return tuple(dict.fromkeys(cells))
 
 
 def _check(options: argparse.Namespace, ranks: int) -> None:
-    """Refuse what the program cannot do."""
+    """Refuse unsupported options."""
     program = options.program
     if program not in PROGRAMS:
         raise AppUsageError(

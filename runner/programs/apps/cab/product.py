@@ -1,11 +1,11 @@
 """The product of block-sparse matrices: get, compute, accumulate, by tasks from a shared counter.
 
-C = A B on a grid of blocks, of which some of A and B are absent (zero).  A task is one product of
-two blocks that are there.  A rank draws the number of a task, copies both blocks from their owners
-(get), multiplies, and adds the result to the owner's block of C under the lock of its memory.
-Ranks that wait for a lock, or in the barrier at the end, steal chunks of others' copies and sums.
+C = A B on a grid of blocks, some of which are absent (zero) in A and B. A task is one product of
+two present blocks. A rank draws the number of a task, copies both blocks from their owners (get),
+multiplies, and adds the result to the owner's block of C under the lock of its memory. Ranks that
+wait for a lock, or in the final barrier, steal chunks of others' copies and sums.
 
-Elements are small whole numbers, so every order of the sums gives the same bits.
+Elements are small integers, so every order of the sums gives the same bits.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Matrix = NDArray[Any]
 Block = tuple[int, int]
 Span = tuple[float, float]
 _LARGEST = 8
-"""Elements are below this: sums stay whole numbers below 2^53."""
+"""Elements are below this: sums stay integers below 2^53."""
 
 
 def present(blocks: int, absent: int, seed: int) -> tuple[set[Block], set[Block]]:
-    """The blocks of A and of B that are there: each with a chance of 100 - ``absent`` percent."""
+    """The present blocks of A and of B: each with a chance of 100 - ``absent`` percent."""
     draw = random.Random(seed)
     every = [(row, column) for row in range(blocks) for column in range(blocks)]
     first, second = ({at for at in every if draw.randrange(100) >= absent} for _ in range(2))
@@ -41,12 +41,12 @@ def present(blocks: int, absent: int, seed: int) -> tuple[set[Block], set[Block]
 
 
 def tasks_of(first: set[Block], second: set[Block]) -> list[tuple[int, int, int]]:
-    """Row, column and inner index of each product of two blocks that are there."""
+    """Row, column and inner index of each product of two present blocks."""
     return sorted((i, j, k) for i, k in first for inner, j in second if inner == k)
 
 
 class Product:
-    """One rank: the blocks that it owns, and the calls of each task, prepared once.
+    """One rank: its own blocks, and the calls of each task, prepared once.
 
     A block is owned by the rank with its number (row by row) modulo the number of ranks.
     """
@@ -70,7 +70,7 @@ class Product:
         self.flops = 2 * width**3 * self.tasks
         """Floating-point operations of one product of the matrices."""
         self.byte_count = 3 * 8 * width**2 * self.tasks
-        """Bytes of blocks that are copied or added in it."""
+        """Bytes of blocks copied or added in it."""
         share = -(-(options.blocks**2) // cab.size)
         own = [cab.zeros((share, width, width)) for _ in range(3)]
         self._a, self._b, self._c = (cab.arrays_of_all(blocks) for blocks in own)
@@ -160,7 +160,7 @@ class Product:
         }
 
     def right(self) -> bool:
-        """Whether this rank's blocks of C are so many times the product."""
+        """True if this rank's blocks of C equal the reference times the number of products."""
         return all(
             np.array_equal(self._at(self._c, at), self._products * block)
             for at, block in self._reference.items()

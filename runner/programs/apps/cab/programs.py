@@ -1,4 +1,4 @@
-"""The programs: what a batch of operations is, and whether the data were right."""
+"""The programs: the operations of a batch, and the check of the data."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Program(Protocol):
     """Operations of a batch for each of its ``times``."""
 
     def batch(self, times: int, workers: int) -> Span:
-        """Run a batch; when this rank began and ended its part of it."""
+        """Run a batch; returns the times when this rank started and ended its part."""
         ...
 
     def right(self) -> bool:
-        """Whether this rank's data are right."""
+        """True if this rank's data are right."""
         ...
 
 
 class PingPong:
-    """Ranks 0 and 1 send each other an array, with gaps or without; each answers what it got."""
+    """Ranks 0 and 1 send each other an array, with gaps or without; each returns what it got."""
 
     operations = 2
 
@@ -45,7 +45,7 @@ class PingPong:
         if not self._active:
             return
         is_strided = options.program == "strided"
-        # Of three like arrays one is the message that came and goes on.
+        # Of three equal arrays one is the message that arrived and is sent on.
         self._mine, self._theirs = (_array(cab, options, is_strided) for _ in range(2))
         self._pattern = np.arange(self._mine.size, dtype=np.float64).reshape(self._mine.shape)
         other = 1 - cab.rank
@@ -80,7 +80,7 @@ class PingPong:
         self._cab.wait(request)
 
     def _use(self, corner: tuple[int, ...]) -> None:
-        """See that the message is that of this time, and read it from its beginning."""
+        """Check that the message is the current one, and read it from its beginning."""
         self._good = self._good and self._theirs[corner] == self._mark
         if self._read:
             self._sum += float(self._theirs.sum())
@@ -93,7 +93,7 @@ class PingPong:
 
 
 class Packs:
-    """Ranks 0 and 1 pack a face in turn, and tell each other by a short message."""
+    """Ranks 0 and 1 pack a face in turn, and notify each other by a short message."""
 
     operations = 2
 
@@ -133,7 +133,7 @@ class Packs:
 
 
 class Accumulate:
-    """Rank 0 adds to the memory of rank 1 again and again."""
+    """Rank 0 repeatedly adds to the memory of rank 1."""
 
     operations = 1
 
@@ -168,7 +168,7 @@ class Accumulate:
 
 
 class Saturation:
-    """Some ranks copy at once, each its own buffer or its part of one that they share."""
+    """Some ranks copy at once, each its own buffer or its part of a shared one."""
 
     operations = 1
 

@@ -42,7 +42,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     layout = agree(comm, lambda: make_layout(options.size, comm.size, options.grid, local))
     solver: Solver
     if on_mate:
-        mate.world(options.config)  # This call checks whether MPI granted the thread level.
+        mate.world(options.config)  # This call checks if MPI granted the thread level.
         solver = OnMate(comm, layout, options.config)
     else:
         solver = Flat(comm, layout, options.variant == "overlap")

@@ -1,8 +1,8 @@
 """The matrices of Cannon's algorithm: their entries, their blocks, and the check of the product.
 
 Entries are small multiples of 1/8 without any symmetry. Every product and sum is exact, so a right
-result is right to the last bit, whatever the order of the additions. A transposed or swapped factor
-is noticed; with the symmetric matrices of the original (Martin 2018, chapter 6) it would not be.
+result is right to the last bit in any order of additions. A transposed or swapped factor is
+noticed, unlike with the symmetric matrices of the original (Martin 2018, chapter 6).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def b_entries(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Matrix:
 
 @dataclass(frozen=True)
 class Layout:
-    """The blocks of an N x N matrix: L x L of them, spread over ``processes``.
+    """The blocks of an N x N matrix: L x L of them, distributed over ``processes``.
 
     ``processes`` = (P, Q) in rows and columns; each process has ``local`` = (L / P, L / Q) blocks.
     Block (x, y) of C is computed where A(x, k) meets B(k, y), k = (x + y + step) mod L.
@@ -91,7 +91,7 @@ def make_layout(size: int, processes: int, grid: Shape | None, local_count: int 
     """The layout for a number of processes.
 
     The process grid is ``grid``, or the squarest one. Each process has ``local_count`` blocks, or
-    as few as possible. Raises AppUsageError if these do not make a square of blocks that divides
+    as few as possible. Raises AppUsageError if these do not form a square of blocks that divides
     the matrix.
     """
     possible = (
@@ -119,7 +119,7 @@ def make_layout(size: int, processes: int, grid: Shape | None, local_count: int 
 
 
 def checksum(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix]) -> float:
-    """The sum of v[i] w[j] C[i, j] for two vectors of small whole numbers; it is exact.
+    """The sum of v[i] w[j] C[i, j] for two vectors of small integers; it is exact.
 
     Collective; the same on every rank.
     """

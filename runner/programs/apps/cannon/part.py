@@ -1,4 +1,4 @@
-"""One rank of Cannon's algorithm on MATE, and the blocks of A and B that its process holds."""
+"""One rank of Cannon's algorithm on MATE, and the blocks of A and B in its process."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from runner.runtimes.core import blas, library
 def group_of(layout: Layout) -> int:
     """Number of steps in an iteration of the graph.
 
-    Blocks that arrive from other processes are received by all ranks of a line, one each. So an
-    iteration has as many steps as a line has ranks; if A and B both arrive, the greatest common
-    divisor. Without messages it is a whole multiplication.
+    Each rank of a line receives one block from another process. So an iteration has as many steps
+    as a line has ranks; if both A and B arrive, the greatest common divisor. Without messages it is
+    a whole multiplication.
     """
     rows, columns = layout.processes
     lengths = [layout.local[1]] * (columns > 1) + [layout.local[0]] * (rows > 1)
@@ -28,11 +28,11 @@ def group_of(layout: Layout) -> int:
 class Ring:
     """The blocks of a factor in a process: ``lines`` lines of ``length`` ranks.
 
-    A line is a row of blocks for A, a column for B. Blocks move by one rank per step. They are not
-    copied for that: a line has ``slots`` places in memory, block ``n`` is at ``n % slots``, and the
-    rank at place ``p`` multiplies block ``p + s`` in step ``s``. The first ``length`` blocks are
-    there at the start, the others arrive (``remote``) from another process, and in the memory there
-    is room for two iterations of them. If not, the blocks go round in the process.
+    A line is a row of blocks for A, a column for B. Blocks move by one rank per step without
+    copies: a line has ``slots`` places in memory, block ``n`` is at ``n % slots``, and the rank at
+    place ``p`` multiplies block ``p + s`` in step ``s``. The first ``length`` blocks exist at the
+    start; if ``remote``, the others arrive from another process, with memory for two iterations of
+    them. If not, the blocks rotate within the process.
     """
 
     lines: int
@@ -49,12 +49,12 @@ class Ring:
         return np.zeros((self.lines * self.slots, width, width))
 
     def reach(self, place: int) -> int:
-        """Number of steps of an iteration for which the rank has the blocks before it begins."""
+        """Number of steps of an iteration for which the rank has the blocks in advance."""
         return min(self.group, self.length - place) if self.remote else self.group
 
 
 class Blocks:
-    """What the ranks of a process share: the blocks of A and B."""
+    """The blocks of A and B, shared by the ranks of a process."""
 
     def __init__(self, layout: Layout) -> None:
         rows, columns = layout.local
@@ -66,7 +66,7 @@ class Blocks:
 
 
 class Part:
-    """One rank: block (x, y) of C. The public attributes are what compiled regions use."""
+    """One rank: block (x, y) of C. The public attributes are for compiled regions."""
 
     ctx: mate.Context
 
@@ -86,9 +86,9 @@ class Part:
         self.length_a, self.length_b = ring_a.length, ring_b.length
         self.ring_a, self.ring_b = ring_a.slots, ring_b.slots
         self.first_a, self.first_b = i * ring_a.slots, j * ring_b.slots
-        """Where the rank's lines begin in the memory."""
+        """Where the rank's lines start in the memory."""
         self.ready = min(ring_a.reach(j), ring_b.reach(i))
-        """Number of steps of an iteration that need no block that arrives during it."""
+        """Number of steps of an iteration that need no block arriving during it."""
         row, column = layout.place(process)
         self.target_a = self.source_a = self.target_b = self.source_b = -1
         if ring_a.remote and j < self.group:
@@ -105,15 +105,15 @@ class Part:
             {i * columns + k for k in range(columns) if ring_a.remote}
             | {k * columns + j for k in range(rows) if ring_b.remote} - {local}
         )
-        """Local ranks of the same lines, if blocks arrive for these."""
+        """Local ranks of the same lines, if they receive blocks."""
         self.kernels_s = np.zeros(3)
-        """Seconds of the rank's products; wall and CPU seconds of those that were sampled."""
+        """Seconds of the rank's products; wall and CPU seconds of the sampled ones."""
         self._layout = layout
 
     def reset(self) -> None:
         """Put the factors in their places and set the product to zero.
 
-        The worker that will use the memory touches it here, also that of the BLAS library.
+        The future worker touches its memory here, including that of the BLAS library.
         """
         a, b = self.a[self.first_a + self.place_a], self.b[self.first_b + self.place_b]
         a[:] = self._layout.a_block(self.x, self.y)

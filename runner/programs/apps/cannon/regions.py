@@ -1,4 +1,4 @@
-"""What the regions of a rank do: functions in the dialect of compiled regions.
+"""The regions of a rank: functions in the dialect of compiled regions.
 
 ``part`` is a :class:`runner.programs.apps.cannon.part.Part`. Iteration ``i`` has ``part.group``
 steps of the algorithm. Blocks of A and B are numbered along their line: a rank at place ``p``

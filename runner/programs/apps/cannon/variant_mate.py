@@ -1,10 +1,10 @@
 """Cannon's algorithm on MATE: a rank per block of C, compiled regions, messages between processes.
 
 The blocks of a process stay in place, and the ranks rotate the pointers to them, as in the original
-(Martin 2018, 6.2, figure 6.7). An iteration of the graph has several steps, so that the blocks that
-arrive for a line of ranks are under way at the same time (:mod:`runner.programs.apps.cannon.part`).
-While they are, the ranks do the steps for which they have the blocks (``early``), then the others
-(``late``). The process grid need not be square.
+(Martin 2018, 6.2, figure 6.7). An iteration of the graph has several steps, so that all blocks for
+a line of ranks are under way at the same time (:mod:`runner.programs.apps.cannon.part`). Meanwhile
+the ranks do the steps for which they have the blocks (``early``), then the others (``late``). The
+process grid need not be square.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from runner.runtimes import mate
 GRAPH = mate.Graph("cannon")
 
 
-# Messages are started before other work: the priority lets a rank with one overtake.
+# Messages start before other work: the priority lets a rank with one overtake.
 @GRAPH.region(depends=["receive*"], compiled=True, priority=1)
 def send(part: Part, i: int) -> None:
     regions.send(part, i)
 
 
-# A slot of the ring is free again: all ranks of the line have done the iteration before the last
-# one (early waits for late*@), and the block has been sent on.
+# A slot of the ring is free again once all ranks of the line have done the iteration before the
+# last one (early waits for late*@), and the block has been sent on.
 @GRAPH.region(depends=["early*", "send*"], compiled=True, priority=1)
 def receive(part: Part, i: int) -> None:
     regions.receive(part, i)
@@ -63,7 +63,7 @@ class OnMate:
         return {(part.x, part.y): part.c for part in self._parts}
 
     def reset(self) -> None:
-        """Do nothing: every solve begins anew."""
+        """Do nothing: every solve starts afresh."""
 
     def solve(self, iterations: int) -> RunTimes:
         """Compute the product and add it up this number of times, after a barrier."""
@@ -81,7 +81,7 @@ class OnMate:
         await ctx.execute(GRAPH, 0, state=part)
         await ctx.barrier()
         if ctx.local_rank == 0:
-            # The clock starts before the timers and stops after them, so that it covers all that
+            # The clock starts before the timers and stops after them, so that it covers everything
             # they count.
             self._begin = perf_counter()
             ctx.reset_timers()

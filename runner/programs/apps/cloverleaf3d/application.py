@@ -60,7 +60,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     def set_up() -> Solver:
         if options.variant != "mate":
             return Flat(comm, layout)
-        mate.world(config)  # This call checks whether MPI granted the thread level.
+        mate.world(config)  # This call checks if MPI granted the thread level.
         return OnMate(comm, layout, config)
 
     solver = agree(comm, set_up)
@@ -117,7 +117,7 @@ def _time_run(solver: Solver, options: Options) -> RunTimes:
 def _wrong(
     comm: Any, options: Options, solver: Solver, before: float, after: float, energy: float
 ) -> str:
-    """Faults of the result in words, on every rank; "" if there are none."""
+    """Faults of the result as text, on every rank; "" if there are none."""
     if options.verify == "none":
         return ""
     if not (math.isfinite(energy) and abs(after - before) <= ENERGY_TOLERANCE * before):

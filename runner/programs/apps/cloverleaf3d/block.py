@@ -1,4 +1,4 @@
-"""One rank's cells: 14 fields and the advanced state with ghosts, and what is done with them."""
+"""One rank's cells: 14 fields and the advanced state with ghosts, and the operations on them."""
 
 from __future__ import annotations
 

@@ -20,15 +20,15 @@ from runner.runtimes.core.library import pack, unpack
 
 FACES = 6
 WALL, PROCESS, RANK = 0, 1, 2
-"""What is behind a face: a wall, a rank of another process, a rank of this process."""
+"""What is behind a face: a wall, a rank of another process, or a rank of this process."""
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
 
 def boxes(cells: Shape, ghost: bool) -> NDArray[np.int64]:
     """The layer of cells (x, y, z) at each face, or of ghosts behind it, as boxes of the fields.
 
-    Along the axes that are exchanged before (x, then y, then z) a layer has its ghosts too: so
-    edges and corners travel with it.
+    Along the axes exchanged earlier (x, then y, then z) a layer includes its ghosts: so edges and
+    corners travel with it.
     """
     bounds = np.empty((FACES, 3, 2), dtype=np.int64)
     for face in range(FACES):
@@ -44,7 +44,7 @@ def boxes(cells: Shape, ghost: bool) -> NDArray[np.int64]:
 
 
 def table() -> NDArray[np.int64]:
-    """``field_table`` as the functions here take it."""
+    """``field_table`` in the form for the functions here."""
     rows = np.zeros((len(EXCHANGES), 1 + max(map(len, EXCHANGES))), dtype=np.int64)
     for line, fields in zip(rows, EXCHANGES, strict=True):
         line[0] = len(fields)

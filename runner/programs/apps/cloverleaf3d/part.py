@@ -18,10 +18,10 @@ from runner.runtimes import mate
 class Part:
     """The public attributes are what compiled regions use (:mod:`.regions`).
 
-    The methods are the same work for Python. An exchange has one stage for each axis that is cut
-    anywhere in the grid: stage ``s`` handles the axes ``first_axis[s] .. first_axis[s + 1] - 1``,
-    and only the last of them has neighbours. The axes behind the last stage are handled before the
-    next kernel.
+    The methods do the same work in Python. An exchange has one stage for each axis divided anywhere
+    in the grid: stage ``s`` handles the axes ``first_axis[s] .. first_axis[s + 1] - 1``, and only
+    the last of them has neighbours. The axes after the last stage are handled before the next
+    kernel.
     """
 
     ctx: mate.Context
@@ -46,13 +46,13 @@ class Part:
         self.last = 0
         """The iteration after the last exchange; set before the graph is entered."""
         self.kernels_s = np.zeros(3)
-        """Seconds of the rank's kernels; wall and CPU seconds of those that were sampled."""
+        """Seconds of the rank's kernels; wall and CPU seconds of the sampled ones."""
         self._make_messages(cut)
 
     def _make_messages(self, cut: Sequence[int]) -> None:
         remote = [face for face in range(FACES) if self.behind[face] == PROCESS]
         self.place = [remote.index(face) if face in remote else 0 for face in range(FACES)]
-        """Where the buffers of a face begin, in groups of one for each phase."""
+        """Where the buffers of a face start, in groups of one for each phase."""
         self.send_buffers, self.receive_buffers = (
             [self.block.buffer(phase, face) for face in remote for phase in range(PHASES)]
             for _ in range(2)
@@ -60,7 +60,7 @@ class Part:
         self.remote = [sum(face // 2 == axis for face in remote) for axis in cut]
         """Messages of each stage."""
         self.pieces = [0]
-        """Where the pieces of stage s and phase p begin: ``pieces[s * PHASES + p]``."""
+        """Where the pieces of stage s and phase p start: ``pieces[s * PHASES + p]``."""
         self.outgoing: list[Fields] = []
         self.incoming: list[Fields] = []
         self.peers: list[int] = []
@@ -79,7 +79,7 @@ class Part:
         self.outgoing += outgoing
         self.incoming += incoming
         self.peers += [self._rank(self._faces[face])] * len(outgoing)
-        # A message is named by the face of its sender through which it left.
+        # A message is identified by the face through which it left its sender.
         self.outgoing_tags += [face] * len(outgoing)
         self.incoming_tags += [face ^ 1] * len(outgoing)
 
@@ -87,7 +87,7 @@ class Part:
         return face.process * self._layout.local_count + face.local
 
     def connect(self, parts: Sequence[Part]) -> None:
-        """Get the neighbours of this process; ``parts`` are its ranks."""
+        """Find the neighbours in this process; ``parts`` are its ranks."""
         near = [
             parts[self._faces[face].local].block if self.behind[face] == RANK else self.block
             for face in range(FACES)
@@ -113,7 +113,7 @@ class Part:
         return self.block.packer(phase, face, self.send_buffers[self.place[face] * PHASES + phase])
 
     def compute(self, i: int) -> None:
-        """Run the kernels that come before stage ``i``, then bring the layers on their way."""
+        """Run the kernels before stage ``i``, then send the layers on their way."""
         stage, phase = i % self.stages, i // self.stages % PHASES
         if stage == 0:
             if i > 0:
@@ -160,7 +160,7 @@ class Part:
             self.ctx.isend(self.outgoing[n], self.peers[n], self.outgoing_tags[n])
 
     def unpack(self, i: int) -> None:
-        """Copy what has arrived into the ghosts."""
+        """Copy received data into the ghosts."""
         if i < self.last and self.remote[i % self.stages]:
             axis = self.first_axis[i % self.stages + 1] - 1
             phase = i // self.stages % PHASES

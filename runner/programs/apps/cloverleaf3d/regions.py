@@ -1,7 +1,7 @@
-"""What the regions of a rank do: functions in the dialect of compiled regions.
+"""The regions of a rank: functions in the dialect of compiled regions.
 
 ``part`` is a :class:`runner.programs.apps.cloverleaf3d.part.Part`. An iteration ``i`` is one stage
-of the exchange after one kernel: with S stages (one for each axis that is cut), ``i // S`` counts
+of the exchange after one kernel: with S stages (one for each divided axis), ``i // S`` counts
 kernels and ``i % S`` stages. The methods of the part do the same for Python, by the kernels.
 """
 
@@ -15,9 +15,8 @@ from runner.programs.apps.common.meter import SAMPLE
 
 
 def compute(part: Part, i: int) -> None:
-    """Run the kernels that come before stage ``i``, then bring this rank's layers on their way.
-
-    That is to the ghosts of ranks of this process, and into the buffers of messages.
+    """Run the kernels before stage ``i``, then copy this rank's layers into the ghosts of ranks of
+    this process, and into the buffers of messages.
     """
     stage, phase = i % part.stages, i // part.stages % PHASES
     if stage == 0:
@@ -86,7 +85,7 @@ def send(part: Part, i: int) -> None:
 
 
 def unpack(part: Part, i: int) -> None:
-    """Copy what has arrived into the ghosts."""
+    """Copy received data into the ghosts."""
     if i < part.last and part.remote[i % part.stages] > 0:
         phase = i // part.stages % PHASES
         axis = part.first_axis[i % part.stages + 1] - 1

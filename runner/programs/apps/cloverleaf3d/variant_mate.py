@@ -2,12 +2,12 @@
 
 An iteration of the graph is one stage of an exchange
 (:mod:`runner.programs.apps.cloverleaf3d.regions`), so the whole run is one entry of the graph.
-``compute*@`` makes a rank wait for its neighbours at every stage. That is enough in both
-directions. A rank computes only when its neighbours have written its ghosts. And it may write into
-a neighbour's ghosts as soon as that one has finished the stage before: no kernel or copy of a stage
-reads the ghosts that the stage fills, and those that read them last came at least one kernel
-earlier. In the original's graph (Martin 2018, 7.2) a rank does not wait for what its neighbours
-write, and computes with old values; tests/apps/test_cloverleaf3d.py provokes this.
+``compute*@`` makes a rank wait for its neighbours at every stage. This suffices in both directions.
+A rank computes only when its neighbours have written its ghosts. And it may write into a
+neighbour's ghosts once that one has finished the previous stage: no kernel or copy of a stage reads
+the ghosts that the stage fills, and their last readers came at least one kernel earlier. In the
+original's graph (Martin 2018, 7.2) a rank does not wait for its neighbours' writes and uses old
+values; tests/apps/test_cloverleaf3d.py provokes this.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def unpack(part: Part, i: int) -> None:
 
 
 def make_graph(is_compiled: bool = True, neighbours: bool = True) -> mate.Graph:
-    """The graph; ``neighbours`` False: a rank does not wait for its neighbours, which is wrong.
+    """The graph; ``neighbours`` False: a rank wrongly does not wait for its neighbours.
 
     ``is_compiled`` False: the same regions in Python, for the Python core.
     """
@@ -78,7 +78,7 @@ class OnMate:
         self._begin = self._end = 0.0
 
     def solve(self, steps: int) -> RunTimes:
-        """Make this number of time steps, after one that is not timed and a barrier."""
+        """Make this number of time steps, after an untimed one and a barrier."""
         report = mate.run(self._main, self._config, steps, comm=self._comm)
         return timed_job(self._end - self._begin, report, self._parts)
 
@@ -93,8 +93,8 @@ class OnMate:
         part.block.reset()
         await ctx.barrier()
         if ctx.local_rank == 0:
-            # The other ranks of the process wait in the meantime. The clock starts before the
-            # timers and stops after them, so that it covers all that they count.
+            # The other ranks of the process wait meanwhile. The clock starts before the timers and
+            # stops after them, so that it covers everything they count.
             for each in self._parts:
                 each.kernels_s.fill(0.0)
             self._begin = perf_counter()

@@ -1,6 +1,6 @@
 """The hydrodynamics step in flat MPI: a block per process, and halos in three stages.
 
-With three stages the values of edges and corners travel too. All fields of a face are one message.
+With three stages the values of edges and corners travel, too. All fields of a face are one message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Stage:
                 self.unpack.append(block.reflector(phase, face))
                 continue
             outgoing, incoming = block.buffer(phase, face), block.buffer(phase, face)
-            # A message is named by the side of its sender through which it left.
+            # A message is identified by the side through which it left its sender.
             self.sends.append((outgoing, behind[face], side))
             self.receives.append((incoming, behind[face], 1 - side))
             self.pack.append(block.packer(phase, face, outgoing))
@@ -55,7 +55,7 @@ class Flat:
         self._messages = self._bytes = 0
 
     def solve(self, steps: int) -> RunTimes:
-        """Make this number of time steps, after one that is not timed and a barrier.
+        """Make this number of time steps, after an untimed one and a barrier.
 
         The first step opens the connections and touches all memory.
         """

@@ -1,1 +1,1 @@
-"""What the applications share."""
+"""The common parts of the applications."""

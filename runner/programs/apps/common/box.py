@@ -51,7 +51,7 @@ def face_of(box: Box, axis: int, side: int, ghost: bool, depth: int) -> Box:
 
 
 def shift(box: Box, planes: int) -> Box:
-    """The same box so many planes further along z."""
+    """The same box, ``planes`` planes further along z."""
     z0, z1, y0, y1, x0, x1 = box
     return z0 + planes, z1 + planes, y0, y1, x0, x1
 

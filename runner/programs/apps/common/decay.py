@@ -1,4 +1,4 @@
-"""How many updates a field stands that decays: beyond them it leaves the range of doubles."""
+"""The number of updates before a decaying field leaves the range of doubles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ LEAST = 1e-140
 
 
 def most_updates(factor: float) -> int:
-    """Updates after which a wave that each shrinks by ``factor`` has decayed to :data:`LEAST`."""
+    """Number of updates after which a wave that shrinks by ``factor`` has decayed to
+    :data:`LEAST`."""
     return int(math.log(LEAST) / math.log(abs(factor)))
 
 

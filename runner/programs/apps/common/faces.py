@@ -29,10 +29,10 @@ class Faces:
     ``fields`` are two arrays [z][y][x] of doubles; ``pack[f]`` and ``unpack[f]`` copy between field
     ``f`` and the buffers. ``sends`` and ``receives`` are the messages, in the order of ``remote``.
 
-    ``planes``: a field may hold several grids one after the other along z. These are the planes
-    where the exchanged grids begin; ``box`` is that of a grid that begins at plane 0. A message
-    holds its face, ``depth`` cells thick, of each grid, in this order. Each message is ``padding``
-    times as long as its faces. Tags are ``tag`` to ``tag + 5``.
+    ``planes``: a field may hold several grids along z. These are the planes at which the exchanged
+    grids start; ``box`` is that of a grid starting at plane 0. A message holds its face, ``depth``
+    cells thick, of each grid, in this order. Each message is ``padding`` times as long as its
+    faces. Tags are ``tag`` to ``tag + 5``.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Faces:
         self.bytes = self._outgoing.nbytes
         self.own = [shift(face, plane) for face in own for plane in planes]
         self.ghosts = [shift(face, plane) for face in ghosts for plane in planes]
-        """The boxes of each grid that are sent and received, message after message."""
+        """The sent and received boxes of each grid, message after message."""
         self.out_parts = self._parts(self._outgoing)
         self.in_parts = self._parts(self._incoming)
-        """The part of a message for each of them."""
-        # A message is named by the face of its sender: a message that arrives at my low face left
-        # the neighbour through its high face.
+        """The part of a message for each box."""
+        # A message is identified by the face of its sender: a message that arrives at my low face
+        # left the neighbour through its high face.
         self.sends: list[Message] = []
         self.receives: list[Message] = []
         for (axis, side, rank), a, n in zip(remote, starts, lengths, strict=True):
@@ -96,7 +96,7 @@ class Faces:
 class FaceTables:
     """The boxes, parts and messages of several :class:`Faces`, one after the other, as arrays.
 
-    ``own`` and ``ghosts`` are arrays [box][6]; the rest are lists. So compiled code takes them.
+    ``own`` and ``ghosts`` are arrays [box][6]; the rest are lists, as compiled code needs them.
     """
 
     def __init__(self, exchanges: Sequence[Faces]) -> None:

@@ -1,4 +1,4 @@
-"""Cuts a box of cells into one block per rank.
+"""Divides a box of cells into one block per rank.
 
 Sizes, grids and coordinates are tuples with one entry per axis; the contiguous axis x is first.
 Ranks are numbered with x running fastest.
@@ -62,15 +62,15 @@ def cut_surface(size: Shape, grid: Shape) -> int:
 
 
 def fits(size: Shape, grid: Shape, least: int) -> bool:
-    """Whether every part of a cut axis has at least ``least`` cells (uncut axes always fit)."""
+    """True if every part of a cut axis has at least ``least`` cells (uncut axes always fit)."""
     return all(p == 1 or n // p >= least for n, p in zip(size, grid, strict=True))
 
 
 def choose_grid(size: Shape, ranks: int, least: int) -> Shape:
     """The process grid with the smallest cut surface.
 
-    Of equal grids, the one that cuts later axes is taken: x is contiguous in memory, and cutting it
-    makes short rows and strided faces. Raises :class:`AppUsageError` if no grid fits.
+    Of equal grids, the one that divides later axes is used: x is contiguous in memory, and dividing
+    it gives short rows and strided faces. Raises :class:`AppUsageError` if no grid fits.
     """
     possible = [g for g in grids(ranks, len(size)) if fits(size, g, least)]
     if not possible:

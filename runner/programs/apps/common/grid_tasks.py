@@ -25,8 +25,8 @@ Remote = list[tuple[int, int, int]]
 class Cells(tarragon.GridTask):
     """The cells ``box`` of two fields [z][y][x]; ``remote`` faces are messages.
 
-    A field may hold several grids that begin at ``planes``; a message holds its face, ``depth``
-    cells thick, of each, and is ``padding`` times as long. Subclasses define ``compute``, with
+    A field may hold several grids starting at ``planes``; a message holds its face, ``depth`` cells
+    thick, of each, and is ``padding`` times as long. Subclasses define ``compute``, with
     :func:`unpack` and :func:`pack`.
     """
 
@@ -47,7 +47,7 @@ class Cells(tarragon.GridTask):
         self._box, self._depth, self._planes = box, depth, planes
         self._sides = {task: (axis, side) for axis, side, task in remote}
         self.kernels_s = np.zeros(3)
-        """Seconds of the kernel; wall and CPU seconds of the steps that were sampled."""
+        """Seconds of the kernel; wall and CPU seconds of the sampled steps."""
 
     def bytes_to(self, task: int) -> int:
         """Bytes of the message to a task in each step; 0 within the process."""
@@ -81,7 +81,8 @@ def unpack(task: Cells, message: int, field: int) -> None:
 
 
 def pack(task: Cells, message: int, field: int) -> None:
-    """Copy the faces of a field into the messages of a step; its last ones are not sent."""
+    """Copy the faces of a field into the messages of a step; those of the last step are not
+    sent."""
     if len(task.own) > 0 and message + 1 < task.steps:
         with task.ctx.buffering():
             for n in range(len(task.own) // task.grids):
@@ -101,7 +102,7 @@ class AsGraph(ABC):
 
     @abstractmethod
     def task(self, local: int, remote: Remote, steps: int) -> Cells:
-        """Make the task of a part of this process's cells."""
+        """Create the task of a part of this process's cells."""
 
     def run(self, steps: int) -> RunTimes:
         """Time the steps of the tasks on this process, after a barrier."""

@@ -21,12 +21,12 @@ Cell = TypeVar("Cell")
 def config_of(
     options: Namespace, chunk_variants: Sequence[str]
 ) -> tuple[Namespace, intranode.Config, str]:
-    """The configuration, and where it came from; the default for a variant without chunks.
+    """The configuration, and its origin; the default for a variant without chunks.
 
-    ``chunk_variants``: the variants that have them.  The parser has the switches of MATE too; the
-    first value is the command line as MATE reads it, whose ``--steal`` has other words.  Raises
-    :class:`AppUsageError` for a switch that means nothing to the variant, and for a configuration
-    that cannot be.
+    ``chunk_variants``: the variants with chunks. The parser also has the switches of MATE; the
+    first value is the command line for MATE, whose ``--steal`` has other words. Raises
+    :class:`AppUsageError` for a switch without a meaning for the variant, and for an impossible
+    configuration.
     """
     if options.variant in chunk_variants:
         from runner.runtimes import mate  # Only some programs have it.
@@ -55,7 +55,7 @@ def run_program(
     parse: Callable[[], HelpfulOptions],
     run: Callable[[Any, HelpfulOptions], int],
 ) -> int:
-    """A program on one rank: the help, or what ``run`` does; returns the exit code.
+    """A program on one rank: prints the help, or calls ``run``; returns the exit code.
 
     Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
@@ -78,7 +78,7 @@ def sweep(cells: Sequence[Cell], rounds: int, seed: int) -> Iterator[tuple[int, 
 def abort_on_loss(comm: Any, program: str) -> Iterator[None]:
     """End all ranks with one message if a rank has died.
 
-    Nothing can be agreed on then, because others may have died, too.
+    Then no agreement is possible, because others may have died, too.
     """
     try:
         yield

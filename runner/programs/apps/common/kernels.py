@@ -1,4 +1,4 @@
-"""Kernels that several applications share: copies of boxes, and flags between threads.
+"""Kernels shared by several applications: copies of boxes, and flags between threads.
 
 See :mod:`runner.runtimes.core.kernels`. All integers are unsigned, so that an index needs no check
 for negative values.
@@ -65,7 +65,7 @@ def unpack(field: Any, buffer: Any, table: Any) -> None:
 
 @intrinsic
 def _load(typing: Any, pointer: Any) -> Any:
-    """Read a 64-bit flag that another thread writes, and all that the thread wrote before."""
+    """Read a 64-bit flag that another thread writes, and everything that it wrote before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(arguments[0], ordering="acquire", align=8)
@@ -75,7 +75,7 @@ def _load(typing: Any, pointer: Any) -> Any:
 
 @intrinsic
 def _store(typing: Any, pointer: Any, value: Any) -> Any:
-    """Write a 64-bit flag after all that this thread wrote before."""
+    """Write a 64-bit flag after everything that this thread wrote before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[1], arguments[0], ordering="release", align=8)

@@ -40,8 +40,7 @@ class Face:
 class Layout:
     """``processes`` and ``local``: parts of the grid and of each process's block along x, y, z.
 
-    ``padding``: how many times as long as a face its message is, so that a program with another
-    share of communication can be had.
+    ``padding``: length of a message in multiples of its face, to vary the share of communication.
     """
 
     size: Shape
@@ -75,15 +74,15 @@ class Layout:
         process_behind = neighbour(coordinates(process, self.processes), self.processes, axis, step)
         if process_behind is None:
             return None
-        # In the process behind, the near side: its last part for a step down, its first for a step
-        # up.
+        # In the process behind it, the near side: its last part for a step down, its first for a
+        # step up.
         entry = self.local[axis] - 1 if side == 0 else 0
         across = rank_at((*place[:axis], entry, *place[axis + 1 :]), self.local)
         return Face(axis, side, process_behind, across)
 
 
 def cut_range(cells: Range, grid: Shape, index: int) -> Range:
-    """Part ``index`` of a box of cells cut by ``grid``."""
+    """Part ``index`` of a box of cells divided by ``grid``."""
     start, stop = cells
     parts = [
         split(b - a, p, c)
@@ -105,8 +104,8 @@ def make_layout(
 ) -> Layout:
     """The layout; ``grid`` and ``local`` None: chosen by the smallest cut surface.
 
-    Within a process x is not cut. ``depth`` is the number of ghost cells on every side; no part may
-    be thinner. Raises :class:`AppUsageError`.
+    Within a process x is not divided. ``depth`` is the number of ghost cells on every side; no part
+    may be thinner. Raises :class:`AppUsageError`.
     """
     outer = checked_grid(size, processes, depth, grid)
     if local is None:
@@ -123,7 +122,8 @@ def make_layout(
 
 
 def local_grid(size: Shape, outer: Shape, parts: int, depth: int) -> Shape:
-    """How to cut a process's block; x stays whole if possible, because its rows are contiguous."""
+    """The division of a process's block; x stays whole if possible, because its rows are
+    contiguous."""
     block = tuple(n // p for n, p in zip(size, outer, strict=True))
     try:
         return (1, *choose_grid(block[1:], parts, depth))

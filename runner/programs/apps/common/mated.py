@@ -52,7 +52,7 @@ def add_common(
     variants: Sequence[str],
     about: str = "how the ranks work together",
 ) -> None:
-    """Add the options that all these applications have; the runtime's own options come last.
+    """Add the options common to all these applications; the runtime's own options come last.
 
     ``about`` is the help of ``--variant``.
     """
@@ -93,7 +93,7 @@ def config_of(options: Namespace) -> mate.Config:
 
 @contextmanager
 def as_usage_error(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
-    """Report what the runtime refuses as the user's error, raised on all processes alike.
+    """Report a refusal of the runtime as the user's error, raised on all processes.
 
     An example is more workers than CPUs.
     """

@@ -19,7 +19,7 @@ PHASES = ("compute", "mpi", "buffering", "waiting")
 SAMPLE = 17
 """Every 17th kernel is sampled, because reading a thread's CPU time is a system call (2 us here).
 
-The number is no power of two: with a power of two of tiles it would always sample the same tile.
+The number is not a power of two: otherwise it might always sample the same tile.
 """
 
 
@@ -47,7 +47,7 @@ class Meter:
         return duration_s
 
     def _read(self, kernel: Callable[[], None]) -> float:
-        """Run a kernel and also read the CPU time."""
+        """Run a kernel and also measure its CPU time."""
         self._unread = SAMPLE - 1
         cpu = thread_time()
         begin = perf_counter()
@@ -66,9 +66,9 @@ class Meter:
 
     @property
     def compute_cpu(self) -> float:
-        """CPU seconds of the kernels: their wall time times the share found in the samples.
+        """CPU seconds of the kernels: their wall time times the CPU share in the samples.
 
-        It is at most the wall time; any excess would be the time of reading the CPU time itself.
+        It is at most the wall time; any excess would be the cost of reading the CPU time.
         """
         if not self._sampled_wall:
             return 0.0
@@ -83,7 +83,7 @@ class Meter:
 def meter_of(times: WorkerTimes, sampled_s: float, sampled_cpu_s: float) -> Meter:
     """The meter of a worker of the MATE runtime.
 
-    ``sampled_s``, ``sampled_cpu_s``: wall and CPU seconds of the kernels that were sampled.
+    ``sampled_s``, ``sampled_cpu_s``: wall and CPU seconds of the sampled kernels.
     """
     phases = times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s
     return Meter(*phases, _sampled_wall=sampled_s, _sampled_cpu=sampled_cpu_s)
@@ -111,7 +111,7 @@ class RunTimes:
 class KernelCounter(Protocol):
     """A rank or a task with the seconds of its kernels.
 
-    ``kernels_s``: wall seconds, those that were sampled, and CPU seconds of the sampled ones.
+    ``kernels_s``: wall seconds of all kernels, and wall and CPU seconds of the sampled ones.
     """
 
     kernels_s: NDArray[np.float64]

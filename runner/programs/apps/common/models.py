@@ -1,4 +1,4 @@
-"""The options of a stencil that has every programming model: MPI, threads, MATE, Tarragon, TPOD."""
+"""The options of a stencil with every programming model: MPI, threads, MATE, Tarragon, TPOD."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GRAPHS = ("tarragon",)
 """The variants that are graphs of tasks."""
 
 TASKS = ("tpod",)
-"""The variants whose blocks are tasks that wait."""
+"""The variants whose blocks are waiting tasks."""
 
 CELL_SHARING = ("threads", "openmp")
 """The variants whose threads share the cells of a process."""
@@ -29,7 +29,7 @@ CELL_SHARING = ("threads", "openmp")
 
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions(MatedOptions):
-    """Options of every model; ``config`` also says what threads and parts plain MPI has."""
+    """Options of every model; ``config`` also has the threads and parts of plain MPI."""
 
     tarragon: tarragon.Config
     tpod: tpod.Config
@@ -55,15 +55,15 @@ def models_of(
 ) -> tuple[mate.Config, tarragon.Config, tpod.Config]:
     """The configuration of each runtime; the default for a variant without it.
 
-    ``fields_by_variant``: the fields of MATE's configuration that mean something to a variant; one
-    that is not in it has all. ``own_calls``: whether ``--order`` and ``--prepost`` are TPOD's
-    alone. Raises :class:`AppUsageError` for a switch that means nothing to the variant, and for a
-    configuration that cannot be.
+    ``fields_by_variant``: the fields of MATE's configuration that apply to a variant; all fields
+    apply to a variant not in it. ``own_calls``: ``--order`` and ``--prepost`` belong only to TPOD.
+    Raises :class:`AppUsageError` for a switch without a meaning for the variant, and for an
+    impossible configuration.
     """
     blocks = options.variant in TASKS
     level = options.thread_level
     if blocks:
-        # It has levels of its own.
+        # It has its own levels.
         options = Namespace(**{**vars(options), "thread_level": mate.Config().thread_level})
     config = config_of(options)
     if config.rank_map is not None:
@@ -99,7 +99,7 @@ def _refuse_other_fields(
     variants: Sequence[str],
     fields_by_variant: Mapping[str, Iterable[str]],
 ) -> None:
-    """Raise :class:`AppUsageError` for a field that is set and means nothing to the variant."""
+    """Raise :class:`AppUsageError` for a field that is set but has no meaning for the variant."""
     if variant not in fields_by_variant:
         return
     plain = mate.Config(workers=config.workers if "workers" in fields_by_variant[variant] else 1)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Helpful(Protocol):
-    """Options that may ask for a text instead of a run."""
+    """Options that may request a text instead of a run."""
 
     @property
     def help(self) -> str | None: ...
@@ -30,7 +30,7 @@ class Helpful(Protocol):
 def single_threaded_blas() -> None:
     """Keep numpy from starting a thread per core in every rank; call before importing numpy.
 
-    One of these is read by the library that numpy was built with.
+    numpy's BLAS library reads one of these variables.
     """
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -71,7 +71,7 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
 
 
 def print_help(comm: Any, options: Helpful) -> bool:
-    """Print the help on rank 0 if it was asked for; returns whether it was."""
+    """Print the requested help on rank 0; returns True if it was requested."""
     if options.help is not None and comm.rank == 0:
         print(options.help, flush=True)
     return options.help is not None

@@ -32,7 +32,7 @@ class OptionParser(argparse.ArgumentParser):
         raise AppUsageError(f"{message} (--help lists the options)", code="app_option.syntax")
 
     def record(self, kind: type[Options], options: argparse.Namespace, **values: Any) -> Options:
-        """The options of a run: fields that are not in ``values`` are those of the command line.
+        """The options of a run: fields not in ``values`` come from the command line.
 
         Its field ``help`` is the text to print, or None.
         """
@@ -62,7 +62,7 @@ def above_zero(text: str) -> float:
 def changed_switches(
     options: argparse.Namespace, add: Callable[[argparse.ArgumentParser], None]
 ) -> list[str]:
-    """The switches that a command line sets, of those that ``add`` adds to a parser."""
+    """The switches set by a command line, among those that ``add`` adds to a parser."""
     plain = argparse.ArgumentParser()
     add(plain)
     usual = vars(plain.parse_args([]))
@@ -71,7 +71,8 @@ def changed_switches(
 
 
 def meaningless(switch: str, variant: str, able: Iterable[str]) -> AppUsageError:
-    """The error for a switch that means nothing to a variant; ``able``: those that have it."""
+    """The error for a switch without a meaning for a variant; ``able``: the variants that have
+    it."""
     others = " or ".join(able)
     if not others:
         return AppUsageError(

@@ -46,7 +46,7 @@ class Part:
         self.outgoing, self.targets, self.outgoing_tags = _pieces(tables.sends, split)
         self.incoming, self.sources, self.incoming_tags = _pieces(tables.receives, split)
         self.kernels_s = np.zeros(3)
-        """Seconds of the rank's kernels; wall and CPU seconds of those that were sampled."""
+        """Seconds of the rank's kernels; wall and CPU seconds of the sampled ones."""
         self._stencil, self._faces = stencil, faces
 
     def compute(self, i: int) -> None:
@@ -66,7 +66,7 @@ class Part:
         return [self.ctx.irecv(buffer, rank, tag) for buffer, rank, tag in messages]
 
     def pack(self, field: int) -> None:
-        """Copy the own faces into the buffers."""
+        """Copy the rank's own faces into the buffers."""
         if self.out_parts:
             with self.ctx.buffering():
                 for faces in self._faces:
@@ -78,7 +78,7 @@ class Part:
         return [self.ctx.isend(buffer, rank, tag) for buffer, rank, tag in messages]
 
     def unpack(self, field: int) -> None:
-        """Copy what has arrived into the ghosts."""
+        """Copy received data into the ghosts."""
         if self.in_parts:
             with self.ctx.buffering():
                 for faces in self._faces:
@@ -111,11 +111,11 @@ class MateSolver(ABC):
 
     @abstractmethod
     def _part(self, local: int) -> Part:
-        """Make a rank."""
+        """Create a rank."""
 
     @abstractmethod
     async def _iterate(self, ctx: mate.Context, part: Any, iterations: int) -> None:
-        """The work of a rank in the timed part; it is also called with 0 iterations before."""
+        """The work of a rank in the timed part; it is first called with 0 iterations."""
 
     def run(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier; field 0 holds the newest values."""
@@ -126,13 +126,13 @@ class MateSolver(ABC):
         part = self._parts[ctx.local_rank]
         part.ctx = ctx
         # The exchange fills the ghosts of the start values, and opens the connections before the
-        # clock starts; no iterations load the compiled regions.
+        # clock starts; a call without iterations loads the compiled regions.
         await part.exchange(0)
         await self._iterate(ctx, part, 0)
         await ctx.barrier()
         if ctx.local_rank == 0:
-            # The other ranks of the process wait in the meantime. The clock starts before the
-            # timers and stops after them, so that it covers all that they count.
+            # The other ranks of the process wait meanwhile. The clock starts before the timers and
+            # stops after them, so that it covers everything they count.
             for each in self._parts:
                 each.kernels_s.fill(0.0)
             self._begin = perf_counter()
@@ -149,10 +149,8 @@ class MateSolver(ABC):
         return face.process * self._layout.local_count + face.local
 
     def _behind(self, local: int) -> tuple[list[tuple[int, int, int]], list[int]]:
-        """What is behind the faces of a rank that shares the cells of its process.
-
-        That is the faces to other processes (axis, side, rank), and the local ranks behind the
-        others.
+        """The faces to other processes (axis, side, rank) of a rank that shares its process's
+        cells, and the local ranks behind its other faces.
         """
         process = self._comm.rank
         faces = self._layout.faces(process, local)

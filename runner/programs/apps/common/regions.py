@@ -24,7 +24,7 @@ def receive(part: Part, i: int) -> None:
 
 
 def pack(part: Part, i: int) -> None:
-    """Copy the new values of the own faces into the buffers."""
+    """Copy the new values of the rank's own faces into the buffers."""
     if len(part.out_parts) > 0:
         with part.ctx.buffering():
             for n in range(len(part.out_parts)):
@@ -38,7 +38,7 @@ def send(part: Part, i: int) -> None:
 
 
 def unpack(part: Part, i: int) -> None:
-    """Copy what has arrived into the ghosts of the new values."""
+    """Copy received data into the ghosts of the new values."""
     if len(part.in_parts) > 0:
         with part.ctx.buffering():
             for n in range(len(part.in_parts)):

@@ -27,10 +27,10 @@ class Cells(Protocol):
 def compare_with_serial(
     comm: Any, blocks: Sequence[Cells], serial: Callable[[], Values]
 ) -> str | None:
-    """Compare every bit of all blocks with a serial run; the difference in words, or None.
+    """Compare every bit of all blocks with a serial run; the difference as text, or None.
 
-    ``serial`` makes the values of the whole grid. Rank 0 calls it, and needs memory for
-    it. Collective; the answer is on every rank.
+    ``serial`` computes the values of the whole grid. Rank 0 calls it, and needs the memory for it.
+    Collective; the answer is on every rank.
     """
     if comm.rank != 0:
         comm.send([(block.start, block.stop) for block in blocks], 0)

@@ -21,10 +21,10 @@ def config_of(
 ) -> tarragon.Config:
     """The configuration of the tasks; the default for a variant without any.
 
-    ``tasks``: those of the ``variants`` that have tasks; ``compiled_variants``: those whose tasks
-    are compiled; ``shared_switches``: switches that mean something to others too; ``mate``: see
+    ``tasks``: the ``variants`` with tasks; ``compiled_variants``: those with compiled tasks;
+    ``shared_switches``: switches that also apply to other variants; ``mate``: see
     :func:`runner.runtimes.tarragon.add_arguments`. Raises :class:`AppUsageError` for an unknown
-    variant, a switch that means nothing to it, and a configuration that cannot be.
+    variant, a switch without a meaning for it, and an impossible configuration.
     """
     names, graphs = tuple(variants), tuple(tasks)
     if options.variant not in names:

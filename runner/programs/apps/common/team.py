@@ -39,12 +39,12 @@ class Flag:
         self._raise = kernels().bind("raise_flag", self._value, self._level)
 
     def raise_to(self, level: int) -> None:
-        """Raise the flag; a thread that waited sees all that this thread wrote before."""
+        """Raise the flag; waiting threads then see everything that this thread wrote before."""
         self._level[0] = level
         self._raise()
 
     def waiter(self) -> Waiter:
-        """The view of this flag for one thread that waits."""
+        """The view of this flag for one waiting thread."""
         return Waiter(self._value)
 
 
@@ -71,9 +71,9 @@ class Waiter:
 class Team:
     """A team; ``tasks[w][k]`` is the work of worker ``w`` in a step of kind ``k``.
 
-    Worker 0 is the caller. Use it as a context manager; the other threads live as long as that. The
-    time that the others wait for the caller is not metered: it is all the time in which they do not
-    compute.
+    Worker 0 is the caller. Use it as a context manager; the other threads live as long as the
+    context. The time that they wait for the caller is not metered: it is all the time in which they
+    do not compute.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Team:
     def step(self, kind: int) -> None:
         """Let all workers do their task of this kind; returns when all have done it.
 
-        Raises the exception that a worker raised.
+        Raises the exception of a worker.
         """
         self._steps += 1
         self._kind = kind

@@ -1,7 +1,7 @@
-"""The timed part of a program: what its figure covers.
+"""The timed part of a program, which its figure covers.
 
-It is marked by MPI_Pcontrol, the standard's call for profiling libraries, so that calls of MPI in
-it can be told from those before and after it (:func:`runner.trace.run.run_with_counts`).
+It is marked by MPI_Pcontrol, the standard's call for profiling libraries, which separates its MPI
+calls from those before and after (:func:`runner.trace.run.run_with_counts`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class TimedPart:
-    """A ``with`` block that begins with a barrier; ``seconds`` are then its time on this rank."""
+    """A ``with`` block that starts with a barrier; then ``seconds`` are its time on this rank."""
 
     def __init__(self, comm: Any) -> None:
         self.seconds = 0.0

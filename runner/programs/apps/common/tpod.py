@@ -27,11 +27,10 @@ Meeting = tuple[int, int, tpod.Partner]
 
 @dataclass(frozen=True)
 class Grids:
-    """What is exchanged: two ``fields`` [z][y][x] with ``depth`` ghost cells on every side.
+    """The exchanged data: two ``fields`` [z][y][x] with ``depth`` ghost cells on every side.
 
-    A field may hold several grids one after the other along z: ``groups`` are the numbers of those
-    that share a message, and a grid has ``planes`` planes.  A message is ``padding`` times as long
-    as its faces.
+    A field may hold several grids along z: ``groups`` are the numbers of grids that share a
+    message, and a grid has ``planes`` planes. A message is ``padding`` times as long as its faces.
     """
 
     fields: tuple[Field, Field]
@@ -57,7 +56,7 @@ class Faces(tpod.Task):
         self.begin = self.steps = 0
         """The field that the first step reads, and the number of steps."""
         self.leads = np.array([not place[axis] % 2 for axis, _, _ in meetings], np.int64)
-        """Whether this side of a face sends first, where both sides block."""
+        """True if this side of a face sends first, when both sides block."""
         self.groups, self.width = len(grids.groups), len(grids.groups[0])
         remote = [(axis, side, partner[0]) for axis, side, partner in meetings]
         tables = common_faces.FaceTables(
@@ -82,14 +81,14 @@ class Faces(tpod.Task):
         self.tags = np.array(tags, np.int64).reshape(-1, 2)
         self.top = max((max(pair) for pair in tags), default=0)
         self.kernels_s = np.zeros(3)
-        """Seconds of the kernels; wall and CPU seconds of the steps that were sampled."""
+        """Seconds of the kernels; wall and CPU seconds of the sampled steps."""
 
 
 def _in_turn(meetings: Sequence[Meeting], place: Shape) -> list[Meeting]:
-    """The faces in an order in which blocking sends and receives meet.
+    """The faces in an order in which blocking sends and receives match.
 
-    Along each axis processes with an even place first exchange with the one above, those with an
-    odd place with the one below.
+    Along each axis processes with an even place first exchange with the neighbour above, those with
+    an odd place with the one below.
     """
 
     def key(meeting: Meeting) -> tuple[int, int]:
@@ -152,7 +151,7 @@ class FaceTask(Faces):
 
 
 class TpodSolver(ABC):
-    """The solver of one process whose cells are cut into blocks; ``whole`` is all of them.
+    """The solver of one process whose cells are divided into blocks; ``whole`` is all of them.
 
     :meth:`run` may be called again after the fields are reset.
     """
@@ -166,7 +165,7 @@ class TpodSolver(ABC):
         x, y, z = (b - a for a, b in zip(start, stop, strict=True))
         self._blocks = tpod.over_decompose((x, y, z), config.edge)
         self.place = coordinates(comm.rank, layout.processes)
-        """That of the process among all."""
+        """The place of the process among all."""
         self._remote = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
         self._inner = [self._block(number) for number in range(self._blocks.count)]
         self._faces = self._face_tasks() if config.messages == "face" else []
@@ -205,7 +204,7 @@ class TpodSolver(ABC):
         return task
 
     def _face_tasks(self) -> list[FaceTask]:
-        """A task for each face of the process that another one is behind."""
+        """A task for each face of the process with another process behind it."""
         tasks: list[FaceTask] = []
         count = len(self._inner)
         for axis, side, process in self._remote:
@@ -225,10 +224,9 @@ def config_of(
 ) -> tpod.Config:
     """The configuration of the tasks; the default for a variant without any.
 
-    ``tasks``: the variants that have tasks; ``own_calls``: whether the switches of the calls
-    are theirs alone; ``others``: what the application's own switches say.
-    Raises :class:`AppUsageError` for a switch that means nothing to the variant, and for a
-    configuration that cannot be.
+    ``tasks``: the variants with tasks; ``own_calls``: the switches of the calls belong only to
+    these; ``others``: values of the application's own switches. Raises :class:`AppUsageError` for a
+    switch without a meaning for the variant, and for an impossible configuration.
     """
     able = tuple(tasks)
     if options.variant in able:

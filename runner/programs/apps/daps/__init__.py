@@ -1,1 +1,1 @@
-"""Programs that show what ranks gain whose progress others make (docs/reference/daps.md)."""
+"""Programs that show the gain of ranks whose progress others make (docs/reference/daps.md)."""

@@ -58,7 +58,7 @@ def _run(comm: Any, options: Options) -> int:
 
 
 def _one_node(comm: Any) -> bool:
-    """Whether all ranks share memory."""
+    """True if all ranks share memory."""
     from mpi4py import MPI
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
@@ -68,7 +68,7 @@ def _one_node(comm: Any) -> bool:
 
 
 def _sweep(daps: Daps, options: Options, program: Program, mode_runs: dict[str, ModeRuns]) -> bool:
-    """Run all modes in all rounds; whether all data were right.  The first round warms up."""
+    """Run all modes in all rounds; True if all data were right. The first round warms up."""
     right = True
     for number, name in sweep(sorted(mode_runs), options.rounds, options.seed):
         agree(daps.comm, partial(daps.configure, options.modes[name]))

@@ -33,7 +33,7 @@ _OWN: dict[str, tuple[str, Any]] = {
     "cells": ("stencil", 4096),
     "steps": ("stencil", 20),
 }
-"""Option -> the program that has it, its default."""
+"""Option -> its program and its default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +43,8 @@ class Options:
     ``size``, ``strided_size``: bytes of data of each of two operations, and of two sends of bytes
     64 apart; ``dgemms``, ``messages``: products of matrices with ``width`` rows, and pairs of a get
     and an accumulate of ``edge``^3 doubles, in each stage; ``cells``: along a side of the square;
-    ``modes``: the configurations that are compared, by name; ``rounds``: runs of each;
-    ``config_source``: where the configuration came from; ``nodes``: nodes to assume if there is
-    one.
+    ``modes``: the compared configurations, by name; ``rounds``: runs of each; ``config_source``:
+    the origin of the configuration; ``nodes``: nodes to assume if there is only one.
     """
 
     program: str
@@ -174,7 +173,7 @@ def _modes(options: argparse.Namespace, config: Config) -> dict[str, Config]:
 
 
 def _check(options: argparse.Namespace, ranks: int, modes: dict[str, Config]) -> None:
-    """Refuse what the program cannot do."""
+    """Refuse unsupported options."""
     program = options.program
     if program not in PROGRAMS:
         raise AppUsageError(

@@ -1,10 +1,10 @@
 """The product of block-sparse matrices in two stages (Ouyang 3.5.2).
 
-The first stage has much computing and few messages, the second the opposite.  A task gets blocks
-from their owners, computes, and adds blocks to others; which ones is drawn at random, from the
-seed.  A block is a cube of ``edge``^3 doubles in a larger one, so it has gaps.
+The first stage has much computing and few messages, the second the opposite. A task gets blocks
+from their owners, computes, and adds blocks to others, selected at random from the seed. A block is
+a cube of ``edge``^3 doubles in a larger one, so it has gaps.
 
-Elements are whole numbers, so every order of the sums gives the same bits.
+Elements are integers, so every order of the sums gives the same bits.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Cubes = NDArray[Any]
 _BLOCKS = 4
 """Blocks of A, and of C, for each rank of the job."""
 _REPEATS = 3
-"""DGEMMs of which the time of one is the median."""
+"""Number of timed DGEMMs; their median is used."""
 _BATCH = 16
-"""Blocks that are got, or added, before a rank waits for them."""
+"""Blocks that are read, or added, before a rank waits for them."""
 
 
 class Product:
-    """One rank of the product; blocks lie with the ranks that compute, in turn."""
+    """One rank of the product; blocks are distributed round-robin over the computing ranks."""
 
     def __init__(self, daps: Daps, options: Options) -> None:
         self._daps, self._options = daps, options
@@ -47,7 +47,7 @@ class Product:
         self._landing = daps.zeros((_BATCH, edge, edge, edge))
         draw = np.random.default_rng([options.seed, 17])
         self._pairs = [draw.integers(0, self._count, (n, 2)) for n in options.messages]
-        """For each pair of operations of a stage: the block of A, and that of C."""
+        """For each pair of operations of a stage: the block of A, and the block of C."""
         width = options.width
         self._left, self._right = (np.random.default_rng(n).random((width, width)) for n in (1, 2))
         self._sleep = self._dgemm_time() if options.compute == "sleep" else 0.0
@@ -55,7 +55,7 @@ class Product:
 
     @property
     def dgemm_seconds(self) -> float:
-        """What a simulated DGEMM takes, or 0."""
+        """The duration of a simulated DGEMM, or 0."""
         return self._sleep
 
     def _dgemm_time(self) -> float:
@@ -83,7 +83,7 @@ class Product:
         return users[block % len(users)], block // len(users)
 
     def _own(self) -> list[tuple[int, int]]:
-        """This rank's blocks: their number in all, and here."""
+        """This rank's blocks: their global number, and their number here."""
         every = ((block, self._owner(block)) for block in range(self._count))
         return [(block, at) for block, (rank, at) in every if rank == self._daps.rank]
 
@@ -116,7 +116,7 @@ class Product:
             self._task(stage, task, count)
 
     def _task(self, stage: int, task: int, count: int) -> None:
-        """Get, multiply, add: the operations of a stage are shared out evenly to its tasks."""
+        """Get, multiply, add: the operations of a stage are divided evenly among its tasks."""
         pairs = self._pairs[stage]
         own = pairs[task * len(pairs) // count : (task + 1) * len(pairs) // count]
         for at in range(0, len(own), _BATCH):
@@ -142,7 +142,7 @@ class Product:
             self._left @ self._right
 
     def right(self) -> bool:
-        """Whether all tasks were done once, and this rank's blocks of C are the sums."""
+        """True if all tasks were done once, and this rank's blocks of C are the sums."""
         if self._daps.comm.allreduce(self._task_counts).tolist() != list(self._options.dgemms):
             return False
         pairs = np.concatenate(self._pairs)

@@ -1,4 +1,4 @@
-"""What all programs have in common, and the one that shows whether a sleeping rank is reached."""
+"""The common interface of the programs, and the one that tests if a sleeping rank is reached."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Program(Protocol):
     """One rank of a program; all ranks make it and run it under several configurations."""
 
     def run(self) -> Seconds:
-        """Run it once, all ranks together; seconds in all (``seconds``) and of its parts.
+        """Run it once on all ranks together; seconds in total (``seconds``) and of its parts.
 
         Ranks that only make progress call the barrier of all ranks.
         """
         ...
 
     def right(self) -> bool:
-        """Whether this rank's data are right after the last run."""
+        """True if this rank's data are right after the last run."""
         ...
 
 
 class Capability:
     """The first rank sends to the first one of the next node, which sleeps; others wait.
 
-    On one node it is the second rank (Ouyang 3.5.1).
+    On one node the target is the second rank (Ouyang 3.5.1).
     """
 
     def __init__(self, daps: Daps, options: Options) -> None:
@@ -95,7 +95,7 @@ class Capability:
         self._daps.flush(self._target)
 
     def _prepare(self, name: str) -> None:
-        """Set the arrays of which one is written."""
+        """Set the arrays, one of which is written."""
         if not self._active:
             return
         reads = name == "get"
@@ -118,6 +118,6 @@ class Capability:
 
 
 def duration(daps: Daps, seconds: float) -> float:
-    """The longest of all ranks' seconds."""
+    """The longest time of all ranks."""
     longest: float = max(daps.comm.allgather(seconds))
     return longest

@@ -19,11 +19,11 @@ from runner.runtimes.intranode.daps import Daps
 
 Field = NDArray[Any]
 Memory = dict[tuple[int, ...], tuple[Field, Field]]
-"""Shared arrays by their shape: they are not given back before the end."""
+"""Shared arrays by their shape: they are not freed before the end."""
 _SMALL, _SMALL_STEPS = 48, 7
-"""Cells and steps of the square that is compared with a serial run."""
+"""Cells and steps of the square for the comparison with a serial run."""
 _LARGEST_COMPARISON = 1024
-"""Cells along a side up to which the run itself is compared, too."""
+"""Largest number of cells along a side for which the run itself is compared, too."""
 _SIDES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
@@ -46,7 +46,7 @@ def step(new: Field, old: Field, rows: slice, columns: slice) -> None:
 
 
 def serial(cells: int, steps: int) -> Field:
-    """The square after so many steps."""
+    """The square after ``steps`` steps."""
     old = start_values(cells)
     new = old.copy()
     for _ in range(steps):
@@ -56,7 +56,7 @@ def serial(cells: int, steps: int) -> Field:
 
 
 def grid(ranks: int) -> tuple[int, int]:
-    """Rows and columns of ranks, as square as can be."""
+    """Rows and columns of ranks, as square as possible."""
     rows = next(n for n in range(int(ranks**0.5), 0, -1) if ranks % n == 0)
     return rows, ranks // rows
 
@@ -84,7 +84,7 @@ class Square:
         self.old, self._new = memory[whole.shape]
         self.old[...] = self._new[...] = whole
         self.seconds = 0.0
-        """In the calls of the library."""
+        """Seconds in the calls of the library."""
 
     def _neighbour(self, side: tuple[int, int]) -> int | None:
         row, column = self._at[0] + side[0], self._at[1] + side[1]
@@ -111,7 +111,7 @@ class Square:
                 if rank is None:
                     continue
                 ghost, own = self._faces(side)
-                # What goes down arrives from above.
+                # Data sent down arrive from above.
                 if receives:
                     requests.append(daps.irecv(ghost, rank, number))
                 else:
@@ -167,7 +167,7 @@ class Stencil:
         return self._matches_serial(self._run(cells, steps)[2], cells, steps)
 
     def _matches_serial(self, square: Square | None, cells: int, steps: int) -> bool:
-        """Whether this rank's cells are those of a serial run, bit by bit."""
+        """True if this rank's cells are those of a serial run, bit by bit."""
         if square is None:
             return True
         return bool(np.array_equal(square.old[1:-1, 1:-1], serial(cells, steps)[square.cells]))

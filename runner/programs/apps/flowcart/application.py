@@ -135,7 +135,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     config = options.config
     solver: Flat | OnMate
     if options.variant == "mate":
-        mate.world(config)  # This call checks whether MPI granted the thread level.
+        mate.world(config)  # This call checks if MPI granted the thread level.
         agree(comm, lambda: mesh.shares(comm.size * config.ranks_per_process))
         with as_usage_error():
             solver = OnMate(comm, mesh, config, options.balance)
@@ -199,7 +199,7 @@ def _time_run(solver: Flat | OnMate, options: Options) -> RunTimes:
 
 
 def _wrong(comm: Any, mesh: Mesh, options: Options, domain: Domain) -> str:
-    """Faults of the result in words, on every rank; "" if there are none."""
+    """Faults of the result as text, on every rank; "" if there are none."""
     if options.verify == "none":
         return ""
     mine = "" if np.isfinite(domain.values).all() else "a value is no number"
@@ -226,10 +226,10 @@ def residual(comm: Any, mesh: Mesh, domain: Domain) -> tuple[float, float]:
 
 
 def residual_is_wrong(width: int, cycles: int, left: float, before: float) -> str:
-    """Whether the residual differs from the stored value.
+    """The difference of the residual from the stored value, as text; "" if there is none.
 
-    A late or lost ghost value makes the convergence slower. All variants have the same bits; only
-    the summation of the norm may differ between machines.
+    A late or lost ghost value slows the convergence. All variants have the same bits; only the
+    summation of the norm may differ between machines.
     """
     reference = RESIDUALS.get((width, cycles))
     if reference is None:

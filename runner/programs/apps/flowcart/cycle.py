@@ -1,4 +1,4 @@
-"""One V-cycle as a sequence of stages: what each computes, and which values are exchanged then.
+"""One V-cycle as a sequence of stages: their computations, and the values exchanged after each.
 
 A level has two arrays of values. A smoothing reads one and writes the other; the numbers of
 smoothings are even, so a level is in array 0 again whenever another level is entered.
@@ -30,7 +30,7 @@ class Stage:
 
     @property
     def exchange_array(self) -> int:
-        """Which values the next stage reads from other ranks: 2 * level + array, -1 for none.
+        """The values that the next stage reads from other ranks: 2 * level + array, -1 for none.
 
         After a restriction they are zero everywhere.
         """

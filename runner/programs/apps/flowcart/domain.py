@@ -31,7 +31,7 @@ def as_it_is(array: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Exchange:
-    """What a rank exchanges on one level with a rank of another process.
+    """The exchange of a rank on one level with a rank of another process.
 
     Its ghosts are the values ``first`` to ``last`` (excluded); ``places`` are the own cells that
     are ghosts there, and ``outgoing`` is the buffer for them.
@@ -78,9 +78,9 @@ class Layer:
 
 
 class Domain:
-    """The cells of these ranks, which are one process; ``owners`` as :meth:`Mesh.shares` gives.
+    """The cells of these ranks, which form one process; ``owners`` is from :meth:`Mesh.shares`.
 
-    ``place`` puts each array where it is to lie.
+    ``place`` puts each array into its memory.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Domain:
         self._place = place
         self.ranks = list(ranks)
         self.neighbours: list[set[int]] = [set() for _ in ranks]
-        """For each rank the other ranks of the process that have neighbours of its cells."""
+        """For each rank, the other ranks of the process with neighbours of its cells."""
         self.layers: list[Layer] = []
         for depth in range(LEVELS - 1, -1, -1):
             self.layers.insert(0, self._layer(mesh, owners[depth], depth))
@@ -159,7 +159,7 @@ class Domain:
         return fine.values[0][: len(fine.cells)]
 
     def stages(self, number: int) -> list[list[Call]]:
-        """For each stage of the cycle what the rank with this number executes."""
+        """For each stage of the cycle, the calls of the rank with this number."""
         return [self._calls(number, stage) for stage in CYCLE]
 
     def _calls(self, number: int, stage: Stage) -> list[Call]:
@@ -187,7 +187,7 @@ class Domain:
         return calls
 
     def packing(self, number: int) -> list[list[Call]]:
-        """For each stage the copies of the values that others need then into the buffers."""
+        """For each stage, the copies into the buffers of the values that others then need."""
         return [self._copies(number, stage) for stage in CYCLE]
 
     def _copies(self, number: int, stage: Stage) -> list[Call]:

@@ -13,7 +13,7 @@ from runner.programs.apps.flowcart.mesh import Mesh
 
 
 class Flat:
-    """The cells of this process; after each stage it exchanges what the next one reads."""
+    """The cells of this process; after each stage it exchanges the values for the next one."""
 
     def __init__(self, comm: Any, mesh: Mesh) -> None:
         self._comm = comm

@@ -40,10 +40,10 @@ class OnMate:
         self._graph = graph if config.core == "native" else _in_python(graph)
         self._begin = self._end = 0.0
         self.stolen_regions = 0
-        """Regions that the last run has run for other processes, by this one."""
+        """Number of regions that this process has run for other processes in the last run."""
         self._parts: list[Part] = []
         self._arena: mate.Arena | None = None
-        """Where the arrays lie if other processes of the node may run regions."""
+        """The memory of the arrays if other processes of the node may run regions."""
         self.map = tuple(
             tuple(range(p * config.ranks_per_process, (p + 1) * config.ranks_per_process))
             for p in range(comm.size)
@@ -76,7 +76,7 @@ class OnMate:
         self._config = dataclasses.replace(self._config, rank_map=ranks)
 
     def _fill(self, own: tuple[int, ...]) -> None:
-        """Make the arrays of these ranks."""
+        """Create the arrays of these ranks."""
         place = as_it_is if self._arena is None else self._arena.copy
         self.domain = Domain(self._mesh, self._owners, own, place)
         self._parts = [Part(self.domain, number, place) for number in range(len(own))]
@@ -100,8 +100,8 @@ class OnMate:
         await ctx.execute(self._graph, 0, state=part)
         await ctx.barrier()
         if ctx.local_rank == 0:
-            # The other ranks of the process wait in the meantime. The clock starts before the
-            # timers and stops after them, so that it covers all that they count.
+            # The other ranks of the process wait meanwhile. The clock starts before the timers and
+            # stops after them, so that it covers everything they count.
             for each in self._parts:
                 each.kernels_s.fill(0.0)
             self._begin = perf_counter()

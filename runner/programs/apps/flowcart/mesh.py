@@ -51,7 +51,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh of ``width`` cubed cells without those inside the solid; level 0 is the finest.
+    """A mesh of ``width`` cubed cells, except those inside the solid; level 0 is the finest.
 
     ``cut_work``: steps of extra work in each update of a cut cell.
     """
@@ -131,7 +131,7 @@ class Mesh:
         sizes = np.bincount(ancestor, minlength=coarsest.count)
         middle = np.cumsum(sizes) - sizes / 2
         owner = np.minimum((middle * ranks / fine.count).astype(np.int64), ranks - 1)
-        # Every rank gets at least one coarsest cell, whatever rounding gives.
+        # Every rank gets at least one coarsest cell, despite rounding.
         least, most = np.arange(coarsest.count), np.arange(coarsest.count)[::-1]
         owner = np.minimum(owner, least)
         owner = np.maximum(owner, ranks - 1 - most)

@@ -16,7 +16,7 @@ ZERO, ONE, TWO = np.uint64(0), np.uint64(1), np.uint64(2)
 THREE, FOUR, FIVE, SIX = np.uint64(3), np.uint64(4), np.uint64(5), np.uint64(6)
 DAMPING = 0.13333333333333333
 RESTRICTION = 0.375
-"""1/4 would be the coarse equation's own factor. 1/2 makes up for corrections without slope, but
+"""1/4 would be the coarse equation's own factor. 1/2 compensates for corrections without slope, but
 diverges if the body is too thin for the coarser meshes."""
 
 
@@ -27,7 +27,7 @@ def smooth(old: Any, new: Any, right: Any, table: Any, work: Any, first: int, la
     """
     for i in range(np.uint64(first), np.uint64(last)):
         # Newton's iteration for the root of 1 from a distant start: it converges to 1 and stays
-        # there. If the compiler knew the start, it could leave the loop out.
+        # there. If the compiler knew the start, it could drop the loop.
         steps = np.uint64(work[i])
         area = float(steps) if steps > ZERO else 1.0
         k = ZERO

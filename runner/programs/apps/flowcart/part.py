@@ -53,7 +53,7 @@ class Part:
             for e in exchanges[k // 2]
         ]
         self.kernels_s = place(np.zeros(3))
-        """Seconds of the rank's kernels; wall and CPU seconds of those that were sampled."""
+        """Seconds of the rank's kernels; wall and CPU seconds of the sampled ones."""
         self._stages = domain.stages(number)
         self._packing = domain.packing(number)
 

@@ -1,4 +1,4 @@
-"""What the regions of a rank do in one stage: functions in the dialect of compiled regions.
+"""The regions of a rank in one stage: functions in the dialect of compiled regions.
 
 ``part`` is a :class:`runner.programs.apps.flowcart.part.Part`. The iteration ``i`` counts the
 stages of all cycles. The methods of the part do the same for Python, by the kernels.
@@ -93,11 +93,11 @@ def send(part: Part, i: int) -> None:
 
 @GRAPH.region(depends=["receive*", "pack*", "compute*@"], compiled=True)
 def compute(part: Part, i: int) -> None:
-    """Compute a stage once the neighbours have finished the stage before."""
+    """Compute a stage once the neighbours have finished the previous stage."""
     step(part, i)
 
 
 @LOCAL_GRAPH.region("compute", depends=["compute*@"], compiled=True)
 def compute_locally(part: Part, i: int) -> None:
-    """As :func:`compute`, without messages."""
+    """Like :func:`compute`, without messages."""
     step(part, i)

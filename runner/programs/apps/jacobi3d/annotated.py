@@ -31,7 +31,7 @@ from runner.programs.apps.jacobi3d.verify import residual
 from runner.runtimes.mate import ordinary as mate
 
 sweep = njit(nogil=True)(stencil.update)
-"""One damped Jacobi update of a box, the same loop as that of the other variants."""
+"""One damped Jacobi update of a box, the same loop as in the other variants."""
 
 
 @njit(nogil=True)
@@ -53,7 +53,7 @@ def unpack(values: Any, box: Any, buffer: Any) -> None:
 
 
 class Part:
-    """What :func:`sweep` needs: the fields as arrays of one dimension, and the box."""
+    """The data for :func:`sweep`: the fields as arrays of one dimension, and the box."""
 
     def __init__(self, block: Any, box: Any) -> None:
         self.cells = [values.reshape(-1) for values in block.fields]
@@ -70,7 +70,7 @@ class Messages:
     receive_buffers: list[Any] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)
     tags: list[int] = field(default_factory=list)
-    """Of the messages that leave: 2 * axis + side. Those that arrive left by the other side."""
+    """Tags of outgoing messages: 2 * axis + side. Incoming ones left through the opposite side."""
 
     def add(self, box: Sequence[int], axis: int, side: int, rank: int) -> None:
         own, ghost = (face_of(tuple(box), axis, side, ghost=g) for g in (False, True))  # type: ignore[arg-type]

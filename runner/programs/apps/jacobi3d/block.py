@@ -93,7 +93,7 @@ class Block:
         )
 
     def geometry(self, box: Box) -> NDArray[np.uint64]:
-        """The box in the form that :func:`runner.programs.apps.jacobi3d.stencil.update` takes."""
+        """The box in the form for :func:`runner.programs.apps.jacobi3d.stencil.update`."""
         planes, rows, row = self.fields[0].shape
         return scalars([row, row * rows, row * rows * planes, self._cache_block, *box])
 

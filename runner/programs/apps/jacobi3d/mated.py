@@ -1,4 +1,4 @@
-"""The ranks of the variants on MATE: cells with what their update needs, and their blocks."""
+"""The ranks of the variants on MATE: cells with the data for their update, and their blocks."""
 
 from __future__ import annotations
 

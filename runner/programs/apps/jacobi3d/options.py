@@ -102,7 +102,7 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int
 
 
 def _check_parts(variant: str, config: mate.Config) -> None:
-    """Refuse threads that have no part, or several; raises :class:`AppUsageError`."""
+    """Refuse threads without a part, or with several; raises :class:`AppUsageError`."""
     if variant == "threads" and config.ranks_per_process != config.workers:
         raise AppUsageError(
             f"--variant threads: {config.workers} workers share {config.ranks_per_process} parts "

@@ -31,9 +31,9 @@ WEIGHTS = (1 - DAMPING, DAMPING * 16 / 90, -DAMPING / 90)
 def initial_field(size: Shape, start: Shape, stop: Shape) -> NDArray[np.float64]:
     """Start values of a block with its ghost cells, array [z][y][x].
 
-    The value depends only on the global cell and is made of additions and products of exact
-    numbers, so every decomposition has the same bits. It has no symmetry that could hide a swapped
-    face. It is positive inside the box and zero outside (Dirichlet).
+    The value depends only on the global cell and consists of sums and products of exact numbers, so
+    every decomposition has the same bits. It has no symmetry that could hide a swapped face. It is
+    positive inside the box and zero outside (Dirichlet).
     """
     axes = [np.arange(a - DEPTH, b + DEPTH) for a, b in zip(start, stop, strict=True)]
     x, y, z = axes

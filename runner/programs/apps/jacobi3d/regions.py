@@ -19,7 +19,7 @@ class Clocks(Protocol):
 
 
 class Piece(Protocol):
-    """What a rank, a task or a block has for the update of its cells."""
+    """The data of a rank, a task or a block for the update of its cells."""
 
     @property
     def ctx(self) -> Clocks: ...
@@ -29,7 +29,7 @@ class Piece(Protocol):
     geometry: NDArray[np.uint64]
     weights: NDArray[np.float64]
     kernels_s: NDArray[np.float64]
-    """Seconds of its kernels; wall and CPU seconds of those that were sampled."""
+    """Seconds of its kernels; wall and CPU seconds of the sampled ones."""
 
 
 def compute(part: Piece, i: int) -> None:

@@ -1,7 +1,7 @@
 """Variant barrier: a shared grid with a barrier of the process in every iteration.
 
 It follows Toucan (Martin 2018, 5.2.4). The barrier after the update replaces the dependencies of
-the variant ``mate``: no rank reads cells of another rank before they are new, or overwrites them
+the variant ``mate``: no rank reads another rank's cells before they are new, or overwrites them
 while they are read.
 """
 

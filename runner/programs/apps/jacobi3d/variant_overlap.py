@@ -1,10 +1,10 @@
 """Variant overlap, written by hand: messages travel while the inner cells are computed by tiles.
 
-An iteration begins with sending the faces of the field before it. Inner cells, which need no
-ghosts, are computed in tiles, with a call into MPI after each tile. Then the process waits for the
-messages and computes the cells at the cut faces. Martin 2018, 5.2.3 has the other order: the tiles
-at the faces first, with one message per tile and face. Here the number of messages does not grow
-with the tiles.
+An iteration starts by sending the faces of the previous field. Inner cells, which need no ghosts,
+are computed in tiles, with a call into MPI after each tile. Then the process waits for the messages
+and computes the cells at the cut faces. Martin 2018, 5.2.3 has the other order: the tiles at the
+faces first, with one message per tile and face. Here the number of messages does not grow with the
+tiles.
 """
 
 from __future__ import annotations

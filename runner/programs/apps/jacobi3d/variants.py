@@ -80,7 +80,7 @@ def make_solver(
     if variant == "tpod":
         return AsBlocks(comm, layout, options.block, options.tpod)
     if variant in MATE_VARIANTS:
-        mate.world(config)  # MPI runs already; this checks whether it granted the thread level
+        mate.world(config)  # MPI runs already; this checks if it granted the thread level
         return _MATE_SOLVERS[variant](comm, layout, options.block, config)
     if variant == "openmp":
         require_funneled_level(variant)

@@ -51,7 +51,7 @@ def _prepare(mcoll: MultiObject, options: Options, cell: Cell) -> CellBatches:
 
 
 def _sweep(mcoll: MultiObject, options: Options, batches: list[CellBatches]) -> bool:
-    """Run all batches; whether all data were right.  The first round warms up."""
+    """Run all batches; True if all data were right. The first round warms up."""
     right = True
     for number, one in sweep(batches, options.rounds, options.seed):
         calls = options.calls(one.cell.size)

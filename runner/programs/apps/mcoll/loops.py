@@ -1,4 +1,4 @@
-"""A loop over one collective: what is prepared, timed and verified."""
+"""A loop over one collective: its preparation, timing and verification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 class Loop:
-    """One collective of ``size`` bytes with the configuration that ``mcoll`` has now."""
+    """One collective of ``size`` bytes with the present configuration of ``mcoll``."""
 
     def __init__(self, mcoll: MultiObject, operation: str, size: int) -> None:
         self._mcoll, self._operation, self._size = mcoll, operation, size
@@ -49,7 +49,7 @@ class Loop:
         return mcoll.scatter_init(self._send if mcoll.rank == 0 else None, self._recv, 0)
 
     def batch(self, times: int) -> float:
-        """Seconds of so many operations on this rank."""
+        """Seconds of ``times`` operations on this rank."""
         run = self._collective.run
         begin = perf_counter()
         for _ in range(times):
@@ -57,7 +57,7 @@ class Loop:
         return perf_counter() - begin
 
     def right(self, mark: int) -> bool:
-        """Whether this rank gets the data of a call whose input depends on ``mark``."""
+        """True if this rank gets the data of a call whose input depends on ``mark``."""
         mcoll, size = self._mcoll, self._size
         if self._operation == "allreduce":
             values = np.arange(size // 8) % 1000 + mark
@@ -77,7 +77,7 @@ class Loop:
         return bool(np.array_equal(self._recv, reference))
 
     def theory(self) -> theory.Traffic | None:
-        """What the formulas say; None for the library's own algorithm."""
+        """The traffic by the formulas; None for the library's own algorithm."""
         mcoll, form = self._mcoll, self.form
         if form == "library":
             return None

@@ -14,7 +14,8 @@ from runner.runtimes.intranode.mcoll.config import AUTO, FORMS
 
 _TIMES = 1000
 _BANDS = ((1024, 1), (8192, 10), (131071, 100))
-"""Up to so many bytes, a batch has this part of the operations (Ouyang 4.7); else a thousandth."""
+"""Up to this number of bytes, a batch has this part of the operations (Ouyang 4.7); else a
+thousandth."""
 _LEAST = 3
 
 
@@ -22,8 +23,8 @@ _LEAST = 3
 class Cell:
     """One column of a sweep: ``size`` in bytes of a rank or of a vector.
 
-    ``form``: an algorithm, or ``auto`` for that of the configuration; ``objects``, ``radix``: None
-    for those of the configuration.
+    ``form``: an algorithm, or ``auto`` for the configured one; ``objects``, ``radix``: None for the
+    configured ones.
     """
 
     size: int

@@ -11,7 +11,7 @@ from runner.runtimes.intranode.mcoll.topology import share
 
 @dataclass(frozen=True)
 class Traffic:
-    """Of all nodes together, but ``steps``: messages that wait for each other."""
+    """Totals of all nodes; ``steps``: messages that wait for each other."""
 
     steps: int
     messages: int
@@ -34,7 +34,7 @@ def _bruck_messages(nodes: int, radix: int) -> tuple[int, int]:
 
 
 def allgather(form: str, size: int, nodes: int, locals_: int, objects: int, radix: int) -> Traffic:
-    """Of ``size`` bytes of each rank by ``"bruck"``, ``"ring"`` or ``"rd"``."""
+    """Traffic for ``size`` bytes of each rank by ``"bruck"``, ``"ring"`` or ``"rd"``."""
     block = size * locals_
     total = nodes * (nodes - 1) * block
     if not block:
@@ -52,7 +52,8 @@ def allgather(form: str, size: int, nodes: int, locals_: int, objects: int, radi
 def allreduce(
     form: str, count: int, item: int, nodes: int, objects: int, radix: int, exact: bool = True
 ) -> Traffic:
-    """Of ``count`` elements of ``item`` bytes; ``exact``: not sums of floats with the same bits."""
+    """Traffic for ``count`` elements of ``item`` bytes; ``exact``: not sums of floats with equal
+    bits."""
     size = count * item
     if not size:
         return Traffic(0, 0, 0)
@@ -72,7 +73,7 @@ def allreduce(
         return Traffic(steps, scatter_messages + nodes * each, (nodes - 1) * (size + nodes * chunk))
     if not exact:
         return Traffic(steps, nodes * each, nodes * (nodes - 1) * size)
-    # A step's message to the node that completes the remainder has R behind F.
+    # A step's message to the node that completes the remainder has R after F.
     both = 0
     for step in range(logarithm(nodes, radix)):
         distance = radix**step
@@ -82,7 +83,8 @@ def allreduce(
 
 
 def scatter(size: int, nodes: int, locals_: int, radix: int) -> Traffic:
-    """Of ``size`` bytes for each rank by the tree: one message for each node but the root's."""
+    """Traffic for ``size`` bytes of each rank by the tree: one message for each node but the
+    root's."""
     if not size:
         return Traffic(0, 0, 0)
     depth = 0
@@ -92,7 +94,7 @@ def scatter(size: int, nodes: int, locals_: int, radix: int) -> Traffic:
 
 
 def _tree_blocks(nodes: int, radix: int) -> int:
-    """Blocks of nodes that the messages of a tree carry: all but those that the head keeps."""
+    """Blocks of nodes in the messages of a tree: all but those that the head keeps."""
     if nodes <= 1:
         return 0
     ends = [-(-nodes * number // radix) for number in range(radix + 1)]

@@ -1,4 +1,4 @@
-"""One process's part of the grid: two fields with ghost cells, and what is done with its boxes."""
+"""One process's part of the grid: two fields with ghost cells, and the operations on its boxes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from runner.programs.apps.minighost.problem import DEPTH, initial_field
 from runner.runtimes.core.kernels import load, scalars
 
 Tables = tuple[NDArray[np.uint64], NDArray[np.uint64], Field]
-"""``geometry``, ``walls`` and ``lost`` of a box, as :mod:`.stencil` takes them."""
+"""``geometry``, ``walls`` and ``lost`` of a box, in the form for :mod:`.stencil`."""
 
 
 _CELLS = 1 << 18
-"""Cells whose start values are made at once."""
+"""Number of cells whose start values are computed at once."""
 
 
 class Domain:
@@ -30,9 +30,9 @@ class Domain:
     that is the boundary condition.
 
     A box (:data:`runner.programs.apps.common.box.Box`) is the whole domain or any block of it, in
-    indices of a variable's array; ``variables`` are the numbers of variables that follow each
-    other. ``make`` makes the fields: an array of doubles of a shape. Raises
-    :class:`runner.errors.RunnerError` if there are no kernels.
+    indices of a variable's array; ``variables`` are consecutive numbers of variables. ``make``
+    creates the fields: an array of doubles of a shape. Raises :class:`runner.errors.RunnerError` if
+    there are no kernels.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Domain:
     def calls(
         self, geometry: NDArray[np.uint64], table: NDArray[np.uint64], losses: Field
     ) -> Copies:
-        """As :meth:`advance`, with the tables of a box."""
+        """Like :meth:`advance`, with the tables of a box."""
         a, b = self.fields
         return (
             self._kernels.bind("advance", a, b, geometry, table, losses),
@@ -112,9 +112,9 @@ class Domain:
         )
 
     def tables(self, box: Box, variables: range) -> Tables:
-        """What the kernels need of a box.
+        """The tables of a box for the kernels.
 
-        ``losses`` is counted by :meth:`lost_heat` from now on.
+        From now on :meth:`lost_heat` includes ``losses``.
         """
         _, planes, rows, row = self.fields[0].shape
         length, total = row * rows * planes, self.fields[0].size
@@ -128,7 +128,7 @@ class Domain:
         return geometry, table, losses
 
     def walls(self, box: Box) -> list[Box]:
-        """The layers of cells of a box that lie beside the boundary of the grid."""
+        """The layers of cells of a box beside the boundary of the grid."""
         layers = []
         for axis, (low, high) in enumerate(bounds_of(box)):
             origin = self.start[axis] - DEPTH
@@ -153,7 +153,7 @@ class Domain:
         return [math.fsum(rows.ravel().tolist()) for rows in self.interior.sum(axis=-1)]
 
     def lost_heat(self) -> list[float]:
-        """The heat of each variable that has left over the boundary of the grid since the reset."""
+        """The heat of each variable that has left through the grid's boundary since the reset."""
         parts: list[list[float]] = [[] for _ in range(self.variables)]
         for variables, losses in self._losses:
             for variable, heat in zip(variables, losses.tolist(), strict=True):

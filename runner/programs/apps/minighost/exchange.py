@@ -24,7 +24,7 @@ from runner.programs.apps.common.meter import Meter
 from runner.runtimes.tpod.config import POSTING
 
 Turn = tuple[Callable[..., None], Message, bool]
-"""A blocking call, its message, whether it sends."""
+"""A blocking call, its message, and True if it sends."""
 
 
 class Exchange:
@@ -49,9 +49,9 @@ class Exchange:
         """Numbers of messages and bytes sent in one exchange."""
 
     def run(self, field: int, meter: Meter, more: bool) -> None:
-        """Fill the ghosts of a field; ``more`` says whether another exchange will follow.
+        """Fill the ghosts of a field; ``more``: another exchange will follow.
 
-        A call that sends counts as ``mpi``, one that receives or waits as ``waiting``.
+        A sending call counts as ``mpi``, a receiving or waiting one as ``waiting``.
         """
         if self._turns is None:
             self.finish(field, self.start(field, meter), meter, more)
@@ -63,7 +63,7 @@ class Exchange:
     def start(self, field: int, meter: Meter) -> list[Any]:
         """Send the faces of a field; returns the requests for :meth:`finish`.
 
-        Only for an order in which nobody waits for a message before it sends: not ``SR``.
+        Only for an order in which no process waits for a message before it sends: not ``SR``.
         """
         receives = self._early_requests or self._post(meter)
         meter.copy(self._faces.pack[field])

@@ -1,8 +1,8 @@
-"""The account of heat: what was put in, less what has left, is what is in the grid.
+"""The balance of heat: the heat in the grid is the initial heat minus the lost heat.
 
-A face that arrives wrong breaks it: the heat that one process's cells give is not what the cells
-behind the face take. Two errors do not show here, and show in the comparison of all bits: cells of
-a face in another order, and heat that moves within a process in a wrong way.
+A wrong face breaks it: the heat that one process's cells lose is not what the cells behind the face
+gain. Two errors show only in the comparison of all bits: cells of a face in another order, and
+wrong movement of heat within a process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def total(comm: Any, values: Sequence[float]) -> list[float]:
 
 
 def rounding(size: Shape, steps: int) -> float:
-    """The most that rounding makes of the account, as a share of the heat put in.
+    """The largest imbalance from rounding, as a share of the initial heat.
 
     All values are positive, and the heat never grows. So an error is at most the number of
     additions that a value passes through, times the unit roundoff, times the heat. A step adds 4
@@ -52,7 +52,7 @@ def rounding(size: Shape, steps: int) -> float:
 
 
 def balance(comm: Any, domain: Domain, put_in: Sequence[float], steps: int) -> Verdict:
-    """Compare the heat of each variable with what was put in, less what has left.  Collective."""
+    """Compare the heat of each variable with the initial heat minus the lost heat. Collective."""
     inside, left = total(comm, domain.heat()), total(comm, domain.lost_heat())
     bound = rounding(domain.size, steps)
     errors = [

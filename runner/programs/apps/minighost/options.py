@@ -27,7 +27,7 @@ VARIANTS = {
     "cab": "processes of a node copy faces in chunks that others steal",
 }
 CALLING = ("mpi", "overlap", "threads", "tpod")
-"""Variants with a choice of the calls of an exchange."""
+"""Variants with a choice of the exchange's calls."""
 CHUNK_VARIANTS = ("cab",)
 """Variants whose messages are stolen in chunks."""
 _TILES = {"ranks_per_process", "local_grid"}
@@ -42,13 +42,13 @@ _FIELDS = {
     "tpod": {"workers", "affinity", "thread_level"},
     "cab": set[str](),
 }
-"""Switches of MATE that mean something to a variant."""
+"""Switches of MATE that apply to a variant."""
 MESSAGES = ("aggregated", "variable")
 DEFAULT_STEPS, DEFAULT_VARIABLES = 20, 1
 MOST_VARIABLES = 5461
 """Each variable may have six tags, and MPI promises tags up to 32767."""
 _ANY_NUMBER = ("mpi", "overlap", "threads", "cab")
-"""Variants that need six tags in all where messages are aggregated."""
+"""Variants that need only six tags in total if messages are aggregated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,11 +65,11 @@ class Options(ModelOptions):
     verify: str
     intranode: intranode.Config
     config_source: str
-    """Where the configuration of ``cab`` came from (see ``Library.from_options``)."""
+    """Origin of the configuration of ``cab`` (see ``Library.from_options``)."""
 
     @property
     def groups(self) -> list[range]:
-        """The variables that are exchanged together, in the order of the exchanges."""
+        """The variables exchanged together, in the order of the exchanges."""
         if self.messages == "aggregated":
             return [range(self.variables)]
         return [range(n, n + 1) for n in range(self.variables)]
@@ -151,7 +151,7 @@ def parse(arguments: list[str]) -> Options:
 
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Input]:
-    """The name and the input, or the problem that a size in numbers stands for."""
+    """The name and the input, or the problem for a size in numbers."""
     input_name = chosen_input(INPUTS, name, ("--size", size))
     if input_name is not None:
         return input_name, INPUTS[input_name]
@@ -160,7 +160,7 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Input]:
 
 
 def _check(options: Namespace) -> None:
-    """Refuse what has no meaning; raises :class:`AppUsageError`."""
+    """Refuse meaningless options; raises :class:`AppUsageError`."""
     if options.prepost and options.order not in POSTING:
         raise AppUsageError(
             f"--prepost needs receives that do not block, and those of --order {options.order} do: "

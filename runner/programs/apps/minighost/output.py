@@ -17,7 +17,7 @@ from runner.programs.apps.minighost.options import CHUNK_VARIANTS, Options
 def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
     """Nanoseconds for a cell, a step and a variable, by the cells of one process.
 
-    Process 0 has as many cells as any other one, because the first parts of an axis have most.
+    Process 0 has the most cells, because the first parts of an axis are the largest.
     """
     start, stop = layout.block(0)
     cells = math.prod(b - a for a, b in zip(start, stop, strict=True))

@@ -16,8 +16,8 @@ DEPTH = 1
 CENTRE, NEAR = 0.25, 0.125
 """Weights of a cell and of each of its 6 neighbours.
 
-Their sum is 1, so a step moves heat and makes none. They are powers of two, so products are exact.
-The shortest wave shrinks by 1 - 12 * NEAR = -0.5 in each step: the update is stable.
+Their sum is 1, so a step moves heat without creating any. They are powers of two, so products are
+exact. The shortest wave shrinks by 1 - 12 * NEAR = -0.5 in each step: the update is stable.
 """
 
 SPIKES, SPIKE = 8, 512.0
@@ -29,7 +29,8 @@ _SEED = 20150801
 def spikes(size: Shape, variables: range) -> NDArray[np.int64]:
     """The cells of the variables' spikes, array [variable][spike][x, y, z]; some may be equal.
 
-    The numbers are SplitMix64's (Steele et al., 2014), so each has its place without those before.
+    The numbers are SplitMix64's (Steele et al., 2014), so each is computed without the earlier
+    ones.
     """
     number = np.arange(variables.start, variables.stop, dtype=np.uint64)[:, None, None]
     place = np.arange(3 * SPIKES, dtype=np.uint64).reshape(SPIKES, 3)

@@ -15,11 +15,11 @@ from runner.programs.apps.minighost.domain import Domain, Tables
 
 
 class CellTables:
-    """What :func:`advance` needs of a rank, a task or a block; arrays as in :mod:`.stencil`."""
+    """The data of a rank, a task or a block for :func:`advance`; arrays as in :mod:`.stencil`."""
 
     ctx: Any
     kernels_s: Field
-    """Seconds of the kernels; wall and CPU seconds of the steps that were sampled."""
+    """Seconds of the kernels; wall and CPU seconds of the sampled steps."""
     cells: tuple[Field, Field]
     """Both fields as arrays of one dimension."""
     geometry: list[NDArray[np.uint64]]
@@ -28,7 +28,7 @@ class CellTables:
     losses: list[Field]
 
     def give_cells(self, domain: Domain, tables: Sequence[Tables]) -> None:
-        """Give it a box of cells; ``tables`` are those of the box, for each group of variables."""
+        """Assign a box of cells; ``tables`` are those of the box, for each group of variables."""
         first, second = domain.fields
         self.cells = first.reshape(-1), second.reshape(-1)
         self.geometry = [geometry for geometry, _, _ in tables]
@@ -37,7 +37,7 @@ class CellTables:
 
 
 def advance(part: CellTables, step: int, field: int, group: int) -> None:
-    """The boundary's account and the stencil of a group of variables, from this field."""
+    """Boundary account and stencil of a group of variables, from this field."""
     is_sample = step % SAMPLE == 0
     cpu = part.ctx.cpu_seconds() if is_sample else 0.0
     begin = part.ctx.seconds()

@@ -1,4 +1,4 @@
-"""What a step does to a box of cells: the boundary's account of heat, and the stencil.
+"""The step of a box of cells: the account of heat at the boundary, and the stencil.
 
 The functions are of the dialect of compiled regions. All integers are unsigned, so that an index
 needs no check for negative values. ``geometry`` = row pitch, plane pitch, length of a variable's
@@ -51,7 +51,7 @@ def sweep(u: Any, v: Any, geometry: Any) -> None:
 
 
 def outflow(u: Any, geometry: Any, walls: Any, losses: Any) -> None:
-    """Add to ``losses``, for each variable, the heat that the next step takes over the boundary.
+    """Add to ``losses``, for each variable, the heat that the next step loses through the boundary.
 
     ``walls`` = number of boxes, then the six bounds of each: layers of cells beside the boundary,
     one cell thick. Outside it is cold (0), so each of these cells loses ``NEAR`` of its heat.
@@ -63,7 +63,7 @@ def outflow(u: Any, geometry: Any, walls: Any, losses: Any) -> None:
         while wall < ONE + walls[0] * SIX:
             y0, y1 = walls[wall + TWO], walls[wall + THREE]
             x0, x1 = walls[wall + FOUR], walls[wall + FIVE]
-            # Lines along x, or along y where the layer is one cell wide.
+            # Lines along x, or along y if the layer is one cell wide.
             step, count, lines = ONE, x1 - x0, y1 - y0
             if count == ONE:
                 step, count, lines = row, y1 - y0, ONE

@@ -1,8 +1,8 @@
 """Variant cab: processes of one node copy their ghosts straight from their neighbours' cells.
 
-The cells lie in memory that the node shares.  The message of a face holds its layer of cells of all
-variables, as they lie, with gaps.  The receiver copies it to its own ghosts in chunks (packed and
-unpacked at once, unless ``--bundle off``), and processes that wait steal some of them.
+The cells are in memory shared by the node. The message of a face is its layer of cells of all
+variables, in place with gaps. The receiver copies it to its own ghosts in chunks (packed and
+unpacked in one step, unless ``--bundle off``), and waiting processes steal some of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Direct:
         self.messages, self.bytes = len(remote), 0
         """Numbers of messages and bytes sent in one exchange."""
         self._requests: list[list[Request]] = []
-        """Of each field: the sends first, because they need no progress of this process."""
+        """For each field: sends first, because they need no progress of this process."""
         for field in domain.fields:
             sends, receives = [], []
             for axis, side, rank in remote:
@@ -76,7 +76,7 @@ def _cells(field: Field, box: Box, variables: range) -> Field:
 
 
 class StealingBulk(Bulk):
-    """The solver of one process; all must be of one node, else :class:`AppUsageError`."""
+    """The solver of one process; all must be on one node, else :class:`AppUsageError`."""
 
     def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
         self._cab = Cab(comm, options.intranode)
@@ -101,7 +101,7 @@ class StealingBulk(Bulk):
 
     def solve(self, steps: int) -> RunTimes:
         """As :meth:`Bulk.solve`; also counts the chunks of the timed steps."""
-        # Nobody may read cells that their owner is still setting.
+        # No process may read cells while their owner is still setting them.
         self._cab.barrier()
         before = self._cab.chunks
         times = super().solve(steps)

@@ -75,7 +75,7 @@ def make_solver(
     """
     variant, config = options.variant, options.config
     if variant in MATE_VARIANTS:
-        mate.world(config)  # MPI runs already; this checks whether it granted the thread level
+        mate.world(config)  # MPI runs already; this checks if it granted the thread level
     if variant != "threads":
         return _SOLVERS[variant](comm, options, layout)
     require_funneled_level(variant)

@@ -19,7 +19,7 @@ from runner.runtimes.core.kernels import load
 from runner.runtimes.intranode.mcoll import MultiObject
 
 _STACK = 480
-"""Cells that wait on the stack of a walk through the tree (kernels.STACK)."""
+"""Cells on the stack of a walk through the tree (kernels.STACK)."""
 _SAMPLE = 32
 """Bodies of a rank whose force is compared with the direct sum."""
 MOST_ERROR, MOST_ENERGY, MOST_MOMENTUM = 0.05, 0.02, 0.02
@@ -36,7 +36,7 @@ class System:
         first = min(comm.rank * each, count)
         last = min(first + each, count)
         bodies, velocities = plummer(count, options.seed)
-        # Every rank sends equally many; those without a body come last.
+        # Every rank sends equally many; entries without a body come last.
         self.own, self.gather_buffer = np.zeros((each, 4)), np.zeros((each * comm.size, 4))
         self.own[: last - first] = bodies[first:last]
         self.velocities = velocities[first:last].copy()
@@ -59,7 +59,7 @@ class System:
         self._direct = kernels.raw("direct")
 
     def accelerate(self) -> None:
-        """Forces on the own bodies; raises :class:`AppError` if the tree needs too much room."""
+        """Forces on the own bodies; raises :class:`AppError` if the tree needs too much memory."""
         self._build()
         if not self._status[0]:
             raise AppError(
@@ -94,7 +94,7 @@ class System:
         return self._sum(kinetic + 0.5 * self._potential.sum())
 
     def momentum(self) -> float:
-        """The momentum of all bodies as a part of the sum of its absolute values."""
+        """The momentum of all bodies as a share of the sum of its absolute values."""
         own = self.own[: self.number, 3, None] * self.velocities
         whole = [self._sum(value) for value in own.sum(axis=0)]
         return float(np.linalg.norm(whole)) / self._sum(np.abs(own).sum())

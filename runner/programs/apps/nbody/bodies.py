@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 
 def plummer(count: int, seed: int) -> tuple[Array, Array]:
-    """Positions with masses, (count, 4), and velocities, (count, 3), at rest as a whole.
+    """Positions with masses, (count, 4), and velocities, (count, 3), with zero total momentum.
 
     Units: total mass, gravitational constant and scale radius are 1.
     """

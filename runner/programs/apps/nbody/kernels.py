@@ -1,7 +1,7 @@
 """Barnes-Hut in compiled code: the octree, forces from it, and direct sums.
 
-A body is a row x, y, z, mass.  The tree depends on the bodies alone, and the force on a body on the
-tree alone, so equal bodies give equal bits on any rank.
+A body is a row x, y, z, mass. The tree depends only on the bodies, and the force on a body only on
+the tree, so equal bodies give equal bits on any rank.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ KERNELS = {
 }
 """``children``: eight words for each cell; -1: nothing, -2 - b: body b, else the number of a cell.
 
-``following``: for each body the next one in its leaf, or -1.  ``cells``: for each cell x, y, z and
-mass of its centre of mass, and its width.  ``numbers``: bodies, cells that there is room for,
-first and last body that this rank works on; ``build`` writes the number of cells to ``status``.
+``following``: for each body the next one in its leaf, or -1. ``cells``: for each cell x, y, z and
+mass of its centre of mass, and its width. ``numbers``: bodies, capacity of cells, first and last
+body of this rank; ``build`` writes the number of cells to ``status``.
 """
 DEEPEST = 60
-"""Levels of the tree; bodies that are not apart there share a leaf."""
+"""Maximum depth of the tree; bodies not separated there share a leaf."""
 STACK = 8 * DEEPEST
 
 
 def build(
     bodies: Any, children: Any, following: Any, cells: Any, status: Any, numbers: Any
 ) -> None:
-    """The octree of all bodies; ``status[0]``: cells, or 0 if there is no room for them."""
+    """The octree of all bodies; ``status[0]``: number of cells, or 0 if there is no room for
+    them."""
     shape = carray(numbers, 4)
     count, room = np.int64(shape[0]), np.int64(shape[1])
     x = carray(bodies, (count, 4))
@@ -67,7 +68,7 @@ def build(
                 child[at, octant] = -2 - b
                 break
             if node <= -2:
-                # The body that is there moves one cell down.
+                # The existing body moves one cell down.
                 if cell_count == room:
                     return
                 new, other = cell_count, -2 - node
@@ -89,7 +90,7 @@ def build(
                 node = new
             at = node
             depth += 1
-    # A cell comes after the one that it is in.
+    # A cell comes after the one that contains it.
     for back in range(cell_count):
         at = cell_count - 1 - back
         mass = 0.0
@@ -146,7 +147,7 @@ def accelerate(
     for b in range(first, last):
         ax, ay, az = 0.0, 0.0, 0.0
         px, py, pz = x[b, 0], x[b, 1], x[b, 2]
-        # The stack of cells that are still to be looked at; their numbers are exact as floats.
+        # The stack of cells still to visit; their numbers are exact as floats.
         top = 1
         term[2] = 0.0
         while top > 0:

@@ -12,7 +12,7 @@ from runner.runtimes.intranode.switches import given_switches
 
 VARIANTS = ("mpi", "mcoll")
 _WIDEST = 0.57
-"""A body is at most sqrt(3) widths from the centre of mass of the cell that it is in."""
+"""A body is at most sqrt(3) widths from the centre of mass of the cell that contains it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The problem: two sequences, cut into blocks, and the score that must come out."""
+"""The problem: two sequences, divided into blocks, and the expected score."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Scores = NDArray[np.int32]
 
 def sequences(length: int, seed: int) -> tuple[Bases, Bases]:
     """Two sequences of ``length`` bases (0 to 3); the second is the first with every fifth base
-    drawn anew."""
+    redrawn."""
     draw = np.random.default_rng(seed)
     first = draw.integers(0, 4, length, dtype=np.uint8)
     second = first.copy()
@@ -26,7 +26,7 @@ def sequences(length: int, seed: int) -> tuple[Bases, Bases]:
 
 
 def reference(first: Bases, second: Bases) -> int:
-    """The score of the alignment, row by row with vectors: another algorithm than the kernel's.
+    """The score of the alignment, row by row with vectors: a different algorithm from the kernel's.
 
     In a row the gaps of the second sequence are a running maximum of A[i, j] + j.
     """

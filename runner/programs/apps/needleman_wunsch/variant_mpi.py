@@ -39,8 +39,8 @@ class Rows:
         return right
 
     def synchronous(self) -> None:
-        """In steps: each process computes a block, then all exchange round the ring with blocking
-        calls.  Even ranks send first, odd ones receive first."""
+        """In steps: each process computes a block, then all exchange around the ring with blocking
+        calls. Even ranks send first, odd ones receive first."""
         comm, last = self._comm, len(self._rows) - 1
         steps = schedule(comm.size, len(self._rows), len(self._columns))
         order = [(number, place) for number in self._blocks for place in range(len(self._columns))]
@@ -69,7 +69,7 @@ class Rows:
                 comm.Send(line, self._after, _TAG)
 
     def _arriving(self, computing: list[int | None]) -> Scores | None:
-        """Room for the line that the process before sends in this step; None if it sends none."""
+        """Room for the line that the previous process sends in this step; None if it sends none."""
         index = computing[self._before]
         if index is None:
             return None
@@ -79,8 +79,8 @@ class Rows:
         return np.empty(len(self._columns[index % len(self._columns)]) + 1, np.int32)
 
     def asynchronous(self, window: int) -> None:
-        """The same schedule with receives posted ``window`` blocks ahead and sends that are
-        retired late."""
+        """The same schedule with receives posted ``window`` blocks ahead and late completion of
+        sends."""
         from mpi4py import MPI
 
         comm, last = self._comm, len(self._rows) - 1

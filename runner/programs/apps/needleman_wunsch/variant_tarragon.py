@@ -72,7 +72,7 @@ class PanelTask(tarragon.CompiledTask):
         """The last column of the block before."""
         self.line = np.empty(1 + max(map(len, self.parts)), np.int32)
         self.above = self.below = 0
-        """Whether there is a row above and one below."""
+        """1 if there is a row above, and below."""
 
     def vinit(self) -> None:
         self.above, self.below = len(self.sources), len(self.targets)
@@ -94,7 +94,7 @@ class PanelTask(tarragon.CompiledTask):
 
 
 class Alignment:
-    """The graph of one alignment, on this process; rows of blocks are dealt out in turn."""
+    """The graph of one alignment on this process; rows of blocks are distributed round-robin."""
 
     def __init__(self, comm: Any, first: Bases, second: Bases, options: Options) -> None:
         self._runtime = tarragon.Tarragon(comm, options.config)
@@ -118,7 +118,7 @@ class Alignment:
         visitors = []
         if self._wavefront:
             across = 1 if self._panels else len(self._columns)
-            # The nearer to the top row, the higher (Cicotti 2011, 6.3).
+            # The nearer to the top row, the higher the priority (Cicotti 2011, 6.3).
             visitors.append(tarragon.PriorityVisitor(lambda task: -(task // across)))
         self._runtime.graph_init(graph, visitors)
         self._runtime.graph_execute(graph)
@@ -127,7 +127,7 @@ class Alignment:
         self.score = graph.task(last).score if graph.is_local(last) else None
 
     def close(self) -> None:
-        """Give back the communicator."""
+        """Free the communicator."""
         self._runtime.finalize()
 
     def _block(self, row: int, column: int) -> Block:

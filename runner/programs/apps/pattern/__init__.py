@@ -1,1 +1,1 @@
-"""Programs of one communication pattern each, made from parameters: what predictions learn from."""
+"""Programs with one parametrised communication pattern each, from which predictions learn."""

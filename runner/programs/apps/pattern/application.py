@@ -29,7 +29,7 @@ BUILDERS: dict[str, Callable[[Any, Options, Work], Pattern]] = {
     "reduce": Reduce,
     "master-worker": MasterWorker,
 }
-"""How each of :data:`runner.programs.apps.pattern.options.KINDS` is made."""
+"""The constructor of each of :data:`runner.programs.apps.pattern.options.KINDS`."""
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:

@@ -1,4 +1,4 @@
-"""Blocking messages that go from rank to rank: a pipeline, and sweeps over a grid."""
+"""Blocking messages from rank to rank: a pipeline, and sweeps over a grid."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PLANES = 16
 class Chain:
     """In a step a rank receives from the ranks before it, works, and sends to those after it.
 
-    ``axes`` 1: a pipeline, always in one direction. 2: sweeps over a 2-D grid, which turn round
-    after every :data:`PLANES` steps.
+    ``axes`` 1: a pipeline, always in one direction. 2: sweeps over a 2-D grid, which reverse after
+    every :data:`PLANES` steps.
     """
 
     def __init__(self, comm: Any, options: Options, work: Work, axes: int) -> None:

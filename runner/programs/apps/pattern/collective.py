@@ -11,7 +11,8 @@ from runner.programs.apps.pattern.work import Message, Work, share
 
 
 class Transpose:
-    """Every rank sends a block to every rank; the first word of a block says who and when."""
+    """Every rank sends a block to every rank; the first word of a block identifies sender and
+    step."""
 
     def __init__(self, comm: Any, options: Options, work: Work) -> None:
         self._comm, self._work = comm, work
@@ -45,7 +46,7 @@ class Transpose:
 
 
 class Broadcast:
-    """The ranks are the root by turns."""
+    """The ranks take turns as the root."""
 
     def __init__(self, comm: Any, options: Options, work: Work) -> None:
         self._comm, self._work = comm, work
@@ -77,7 +78,7 @@ class Reduce:
         self._comm, self._work = comm, work
         self._calls = share(options, comm.rank, comm.size)
         places = np.arange(options.size // WORD, dtype=np.float64)
-        # Small whole numbers, so that the sums are exact in every order.
+        # Small integers, so that the sums are exact in every order.
         self._mine = places + comm.rank
         self._reference = places * comm.size + comm.size * (comm.size - 1) / 2
         self._whole = [np.zeros_like(self._mine), np.zeros_like(self._mine)]

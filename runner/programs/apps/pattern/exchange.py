@@ -19,8 +19,8 @@ SPREAD = 4
 class Halo:
     """All ranks exchange with both neighbours on each axis of a periodic grid.
 
-    An axis with one process is not treated apart, as in many programs: the neighbour is the rank
-    itself. The requests are persistent: three calls of MPI in a step.
+    As in many programs, an axis with one process is not special: the neighbour is the rank itself.
+    The requests are persistent: three calls of MPI in a step.
     """
 
     def __init__(self, comm: Any, options: Options, work: Work, axes: int) -> None:
@@ -36,7 +36,7 @@ class Halo:
                 place = list(position)
                 place[axis] = (position[axis] + 2 * side - 1) % grid[axis]
                 partner = rank_at(tuple(place), grid)
-                # The neighbour sends it from its other side.
+                # The neighbour sends it from its opposite side.
                 out, back = 2 * axis + side, 2 * axis + 1 - side
                 outgoing = Message(options.size, _key(comm.rank, out), is_outgoing=True)
                 incoming = Message(options.size, _key(partner, back), is_outgoing=False)

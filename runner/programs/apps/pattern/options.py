@@ -23,7 +23,7 @@ KINDS = {
     "reduce": "sums of doubles, on all ranks and on rank 0 by turns",
     "master-worker": "rank 0 hands out tasks, and gets results of SIZE bytes",
 }
-"""Every pattern, with what it does in one step."""
+"""Every pattern, with a description of one step."""
 
 
 @dataclass(frozen=True, kw_only=True)

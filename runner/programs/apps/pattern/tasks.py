@@ -12,7 +12,7 @@ from runner.programs.apps.pattern.work import Message, Work
 REQUEST, TASK, RESULT = 1, 2, 3
 """Message tags."""
 NOTHING = -1
-"""Number instead of a task: there is none."""
+"""Number that means "no task"."""
 
 
 class MasterWorker:
@@ -20,8 +20,8 @@ class MasterWorker:
 
     A worker asks for a task with the number of the one it has done; the result of that one follows.
     The lengths of the tasks are spread evenly from 1/2 to 3/2 of the mean, with an imbalance F from
-    (1 - F) / 2 to (3 + F) / 2. The order comes from the seed. So the whole work is the same in each
-    run; which worker does what is not.
+    (1 - F) / 2 to (3 + F) / 2. The order comes from the seed. So the total work is the same in each
+    run; its distribution is not.
     """
 
     def __init__(self, comm: Any, options: Options, work: Work) -> None:
@@ -84,7 +84,7 @@ class MasterWorker:
 
 
 def lengths(options: Options, workers: int) -> Any:
-    """Calls of the kernel of every task, those of the first, untimed step included."""
+    """Calls of the kernel of every task, including those of the first, untimed step."""
     spread = (1 + options.imbalance) / 2
     count = (options.steps + 1) * workers
     factors = np.linspace(1 - spread, 1 + spread, count)

@@ -1,4 +1,4 @@
-"""What every pattern is made of: a fixed amount of work, and messages that can be checked."""
+"""The parts of every pattern: a fixed amount of work, and checkable messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from runner.programs.apps.pattern.options import WORD, Options
 
 CELLS = 256
-"""Doubles of the array that the kernel works on: 2 KiB.  Two virtual processors may share a core
-and its first cache, now and then: with 16 KiB the kernel took 1.8 times as long then, with 2 KiB
-1.1 times."""
+"""Doubles of the kernel's array: 2 KiB. Two virtual processors may sometimes share a core and its
+first cache: with 16 KiB the kernel then took 1.8 times as long, with 2 KiB 1.1 times."""
 _PAGE = 4096
 
 
@@ -25,16 +24,16 @@ class Pattern(Protocol):
         """Do the steps ``first`` to ``end`` (excluded). Steps are done once each, in order."""
 
     def wrong(self) -> str:
-        """What is wrong with the messages of all steps; empty if nothing is."""
+        """The faults of the messages of all steps; empty if there are none."""
 
 
 class Work:
-    """Computing of a fixed size: every call of the kernel adds the same array to another one."""
+    """Computing of a fixed size: every call of the kernel adds one array to another."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.seconds = 0.0
-        # Both arrays fill one page: where they begin must not depend on the environment.
+        # Both arrays fill one page: their start must not depend on the environment.
         memory = np.zeros(2 * _PAGE, np.uint8)
         first = -memory.ctypes.data % _PAGE
         both = memory[first : first + 2 * CELLS * 8].view(np.float64)
@@ -51,7 +50,7 @@ class Work:
         self.seconds += perf_counter() - begin
 
     def wrong(self) -> str:
-        """What is wrong with the sums; every sum is exact up to 2**53."""
+        """The faults of the sums; every sum is exact up to 2**53."""
         right = np.array_equal(self._sum, self._step * self.calls)
         return "" if right else f"the sums of {self.calls} calls of the kernel"
 
@@ -63,9 +62,9 @@ def share(options: Options, rank: int, ranks: int) -> int:
 
 
 class Message:
-    """A buffer of words. The first one says who sent it in which step; the others are fixed.
+    """A buffer of words. The first one identifies sender and step; the others are fixed.
 
-    ``sender`` is a number that tells apart all messages of a step.
+    ``sender`` is a number that is unique among all messages of a step.
     """
 
     def __init__(self, size: int, sender: int, *, is_outgoing: bool) -> None:
@@ -80,13 +79,13 @@ class Message:
 
     @property
     def buffer(self) -> list[Any]:
-        """The message as MPI takes it."""
+        """The message in the form for MPI."""
         from mpi4py import MPI
 
         return [self.words, MPI.INT64_T]
 
     def part(self, size: int) -> list[Any]:
-        """The first ``size`` bytes as MPI takes them."""
+        """The first ``size`` bytes in the form for MPI."""
         from mpi4py import MPI
 
         return [self.words[: size // WORD], MPI.INT64_T]
@@ -96,12 +95,12 @@ class Message:
         self._view[0] = self._key + step
 
     def check(self, step: int) -> None:
-        """Count a fault if the message that arrived is not that of this step."""
+        """Count a fault if the received message is not that of this step."""
         self._has_arrived = True
         self.faults += self._view[0] != self._key + step
 
     def wrong(self) -> str:
-        """What is wrong with all that arrived: the first words, and the rest at the end."""
+        """The faults of all received messages: the first words, and the rest at the end."""
         if self.faults:
             return f"{self.faults} messages of a wrong rank or step"
         right = not self._has_arrived or np.array_equal(self.words[1:], self._reference[1:])

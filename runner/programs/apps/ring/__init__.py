@@ -1,1 +1,1 @@
-"""A message that goes round a ring (Cicotti 2011, 3.8): latency and bandwidth of a runtime."""
+"""A message that circulates in a ring (Cicotti 2011, 3.8): latency and bandwidth of a runtime."""

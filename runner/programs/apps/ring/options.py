@@ -16,7 +16,7 @@ TASKS = ("tarragon", "compiled")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of one run.  ``tasks``: places of the ring, 0 for one for each process."""
+    """The options of one run. ``tasks``: places of the ring, 0 for one per process."""
 
     variant: str
     size: int

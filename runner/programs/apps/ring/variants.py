@@ -15,7 +15,7 @@ TAG = 7
 
 
 def run_mpi(comm: Any, options: Options) -> tuple[float, bool]:
-    """Seconds of the timed laps on this rank, and whether its messages were right.
+    """Seconds of the timed laps on this rank, and True if its messages were right.
 
     Rank 0 starts each lap (Cicotti 2011, Algorithm 15).
     """
@@ -45,7 +45,7 @@ def run_mpi(comm: Any, options: Options) -> tuple[float, bool]:
 
 
 class RingTask(tarragon.Task):
-    """Sends the message on when it arrives; task 0 counts the laps (Cicotti 2011, 2.5)."""
+    """Passes the message on when it arrives; task 0 counts the laps (Cicotti 2011, 2.5)."""
 
     def __init__(self, number: int, size: int, laps: int) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class RingTask(tarragon.Task):
 
 
 class CompiledRingTask(tarragon.CompiledTask):
-    """The same as machine code: task 0 begins a lap, and checks the last one."""
+    """The same as machine code: task 0 starts a lap, and checks the last one."""
 
     dtype = np.uint8
 
@@ -99,14 +99,14 @@ class CompiledRingTask(tarragon.CompiledTask):
         super().__init__(steps=laps + 1)
         self.first = number == 0
         self.wrong = np.zeros(1, np.int64)
-        """Messages that were not those of their lap."""
+        """Messages that did not belong to their lap."""
 
     @property
     def right(self) -> bool:
         return not self.wrong[0]
 
     def connect(self, other: tarragon.Task | int, **attributes: Any) -> tarragon.Dependency:
-        # Each lap ends with the message that begins the next one.
+        # Each lap ends with the message that starts the next one.
         return super().connect(other, delay=int(other == 0), **attributes)
 
     def compute(self, step: int) -> None:

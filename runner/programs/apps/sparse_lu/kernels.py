@@ -1,7 +1,7 @@
 """The kernels: a diagonal block, and copies between blocks and panels.
 
-A panel has only the rows (L) or columns (U) that are not zero.  Tables tell their places: addresses
-of doubles, and distances in bytes.
+A panel has only the nonzero rows (L) or columns (U). Tables have their places: addresses of
+doubles, and distances in bytes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def scatter(panel: Any, table: Any) -> None:
 
 
 def subtract(product: Any, table: Any) -> None:
-    """Take a product off the blocks.
+    """Subtract a product from the blocks.
 
     ``table``: its rows and columns, the number of blocks down and across; for each block down the
     end of its rows in the product, for each block across the end of its columns and the bytes of

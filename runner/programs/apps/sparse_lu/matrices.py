@@ -1,6 +1,6 @@
 """The matrices: each is diagonally dominant, so that no pivoting is needed.
 
-A matrix is a scipy CSR array.  They are made by rules, so every process makes the same one.
+A matrix is a scipy CSR array. Rules define it, so every process creates the same one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Matrix = Any
 
 
 def dense(rows: int) -> Matrix:
-    """A full matrix: perfectly balanced, the thesis' control."""
+    """A full matrix: perfectly balanced, the control of the thesis."""
     from scipy import sparse
 
     draw = np.random.default_rng(1)
@@ -70,4 +70,4 @@ MATRICES: dict[str, tuple[Callable[[int], Matrix], int, str]] = {
     "convection": (convection, 18, "convection in space, 5832 rows, unsymmetric"),
     "band": (band, 6000, "a band with stray entries, 6000 rows, unsymmetric pattern"),
 }
-"""How a matrix is made, of which size, and what it is."""
+"""The constructor of a matrix, its size, and its description."""

@@ -1,8 +1,8 @@
-"""The blocks of one process, and what is done with them.
+"""The blocks of one process, and the operations on them.
 
-Block (i, j) is on process (i mod rows, j mod columns) of the mesh.  Step k factors the diagonal
+Block (i, j) is on process (i mod rows, j mod columns) of the mesh. Step k factors the diagonal
 block (D), multiplies the panel below it (L) and the one beside it (U) with the inverses of its
-factors, and takes their products off all blocks below and beside (LU).
+factors, and subtracts their products from all blocks below and beside (LU).
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class Blocks:
             if mesh.process(i, j) == process
         }
         self.at = {place: block.copy() for place, block in self._start.items()}
-        """The blocks; they stay where they are, because tables hold their addresses."""
+        """The blocks; they never move, because tables hold their addresses."""
         starts = analysis.starts
         self._of = np.searchsorted(starts, np.arange(starts[-1]), side="right") - 1
         self._tables: dict[tuple[str, int], Numbers] = {}
 
     def reset(self) -> None:
-        """The blocks as they were at the start."""
+        """Restore the initial blocks."""
         for place, block in self._start.items():
             self.at[place][:] = block
 
@@ -87,7 +87,7 @@ class Blocks:
         return len(self._places(k, self.mesh.columns, self.column)[0])
 
     def _places(self, k: int, every: int, own: int) -> tuple[Numbers, Numbers]:
-        """The supernodes of the places that are not zero in step k, and the places in these."""
+        """The supernodes of the nonzero places in step k, and the places in these."""
         rows = self.analysis.rows[k]
         of = self._of[rows]
         mask = of % every == own
@@ -120,7 +120,7 @@ class Blocks:
         return panel
 
     def update(self, k: int, lower: Block, upper: Block) -> None:
-        """LU: take the product of the panels off the blocks of this process."""
+        """LU: subtract the product of the panels from the blocks of this process."""
         if len(lower) and upper.shape[1]:
             self._copy("subtract", lower @ upper, self._table("LU", k))
 
@@ -128,7 +128,7 @@ class Blocks:
         self._raw[kernel](_address(panel), _address(table))
 
     def _table(self, kind: str, k: int) -> Numbers:
-        """The table of a task for the kernels; made once."""
+        """The table of a task for the kernels; computed once."""
         table = self._tables.get((kind, k))
         if table is None:
             makers = {"L": self._lower_table, "U": self._upper_table, "LU": self._update_table}

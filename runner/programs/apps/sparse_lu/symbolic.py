@@ -1,7 +1,7 @@
-"""The analysis of a matrix: order of elimination, supernodes, and which blocks are not zero.
+"""The analysis of a matrix: order of elimination, supernodes, and nonzero blocks.
 
-It works on the pattern of A + A^T.  Blocks are dense; a block that becomes nonzero during the
-factorization is there from the beginning.
+It works on the pattern of A + A^T. Blocks are dense; a block that becomes nonzero during the
+factorization exists from the beginning.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Analysis:
-    """``order``: which row (and column) of the matrix comes at each place.  ``starts``: the first
-    place of each supernode, and the number of rows.  ``rows``: for each supernode the places behind
-    it that are not zero in its columns (and rows).  ``below``: the supernodes of these places."""
+    """``order``: the row (and column) of the matrix at each place. ``starts``: the first place of
+    each supernode, and the number of rows. ``rows``: for each supernode the later places that are
+    nonzero in its columns (and rows). ``below``: the supernodes of these places."""
 
     order: Numbers
     starts: Numbers
@@ -48,11 +48,11 @@ class Analysis:
 
 
 def analyse(matrix: Matrix, width: int, relax: int) -> Analysis:
-    """The analysis with supernodes of at most ``width`` columns; branches and supernodes of at
-    most ``relax`` columns are put together, at the cost of zeros."""
+    """The analysis with supernodes of at most ``width`` columns; branches and supernodes of at most
+    ``relax`` columns are merged, at the cost of zeros."""
     order = elimination_order(matrix)
     structure, parents = _columns(_symmetric(matrix, order))
-    # Columns of a branch come one after the other: supernodes are then neighbours.
+    # Columns of a branch are consecutive: supernodes are then adjacent.
     order = order[_postorder(parents, [len(rows) for rows in structure])]
     structure, parents = _columns(_symmetric(matrix, order))
     starts = _supernodes(structure, parents, width, relax)
@@ -68,8 +68,8 @@ def _symmetric(matrix: Matrix, order: Numbers) -> Any:
 
 
 def _postorder(parents: list[int], heights: list[int]) -> Numbers:
-    """The columns so that each comes right after those of its branches of the tree, the highest
-    branch last: it is the one that can be put together with the column."""
+    """The columns, each right after those of its branches of the tree, the highest branch last: it
+    can be merged with the column."""
     children: list[list[int]] = [[] for _ in parents]
     roots: list[int] = []
     for column in sorted(range(len(parents)), key=heights.__getitem__):
@@ -77,7 +77,7 @@ def _postorder(parents: list[int], heights: list[int]) -> Numbers:
         (roots if parent < 0 else children[parent]).append(column)
     order: list[int] = []
     stack = roots[::-1]
-    while stack:  # Parents before children, to be turned round.
+    while stack:  # Parents before children, to be reversed.
         column = stack.pop()
         order.append(column)
         stack += children[column]
@@ -85,7 +85,7 @@ def _postorder(parents: list[int], heights: list[int]) -> Numbers:
 
 
 def elimination_order(matrix: Matrix) -> Numbers:
-    """Minimum degree on A + A^T, as SuperLU finds it; a full matrix stays as it is."""
+    """Minimum degree on A + A^T, by SuperLU; a full matrix keeps its order."""
     from scipy.sparse.linalg import splu
 
     rows = matrix.shape[0]
@@ -122,18 +122,18 @@ def _columns(pattern: Any) -> tuple[list[set[int]], list[int]]:
 
 
 ZEROS = 0.1
-"""Largest part of zeros in a supernode that is put together from larger ones."""
+"""Largest share of zeros in a supernode merged from larger ones."""
 
 
 def _supernodes(structure: list[set[int]], parents: list[int], width: int, relax: int) -> Numbers:
     """The first column of each supernode, and the number of columns.
 
-    Whole branches of at most ``relax`` columns are one.  Else columns with the same rows below them
-    are, and a supernode joins the one above it if both have ``relax`` columns at most, or if few
-    entries are zeros then.  None has more than ``width`` columns.
+    Whole branches of at most ``relax`` columns form one. Otherwise columns with the same rows below
+    them do, and a supernode joins the one above it if both have at most ``relax`` columns, or if
+    this adds few zeros. None has more than ``width`` columns.
     """
     nodes: list[tuple[int, int, int]] = []
-    """First column, the one behind the last, zeros."""
+    """First column, end, zeros."""
     for first, end in _first_supernodes(structure, parents, width, relax):
         own, zeros = first, 0
         while nodes:

@@ -45,7 +45,7 @@ class Plan:
         return number % self.processes
 
     def exists(self, k: int, kind: int, process: int) -> bool:
-        """Whether the process has this task."""
+        """True if the process has this task."""
         row, column = self.mesh.place(process)
         here_row, here_column = row == k % self.mesh.rows, column == k % self.mesh.columns
         below, across = row in self._rows[k], column in self._columns[k]
@@ -85,7 +85,7 @@ class Plan:
 
 
 class FactorTask(tarragon.Task):
-    """One task; it fires when all that it waits for has arrived."""
+    """One task; it fires when all its inputs have arrived."""
 
     def __init__(self, blocks: Blocks, k: int, kind: int, message_count: int) -> None:
         super().__init__()
@@ -196,18 +196,18 @@ class Factorization:
             k, kind, _ = plan.task(number)
             size = self._largest(k, kind)
             for target, key in plan.targets(k, kind, process):
-                # The edges of D, L and U carry the same payload; those of LU nothing.
+                # The edges of D, L and U carry the same payload; those of LU carry none.
                 task.connect(target, max_size=size, tag=None if key == READY else 1)
         visitors = []
         if self._wavefront:
-            # Earlier steps first, and in a step what others wait for.
+            # Earlier steps first, and within a step the tasks that others wait for.
             visitors.append(tarragon.PriorityVisitor(self._urgency))
         self._runtime.graph_init(graph, visitors)
         self._runtime.graph_execute(graph)
         self.init_time, self.exec_time = self._runtime.init_time, self._runtime.exec_time
 
     def close(self) -> None:
-        """Give back the communicator."""
+        """Free the communicator."""
         self._runtime.finalize()
 
     def _urgency(self, number: int) -> int:

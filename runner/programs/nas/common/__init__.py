@@ -1,1 +1,1 @@
-"""What the NAS kernels share."""
+"""The common parts of the NAS kernels."""

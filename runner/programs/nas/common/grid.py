@@ -1,4 +1,4 @@
-"""The numbers of ranks that the kernels accept, and the process grids made of them."""
+"""The numbers of ranks accepted by the kernels, and their process grids."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.programs.apps.common.errors import AppUsageError
 def log2_ranks(kernel: str, ranks: int, largest: int | None = None) -> int:
     """log2 of the number of ranks.
 
-    Raises :class:`AppUsageError` if it is no power of two, or above ``largest``.
+    Raises :class:`AppUsageError` if it is not a power of two, or above ``largest``.
     """
     if ranks & (ranks - 1):
         low = 1 << (ranks.bit_length() - 1)

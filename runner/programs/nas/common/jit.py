@@ -1,4 +1,4 @@
-"""Functions that several kernels of one module call."""
+"""Functions called by several kernels of one module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def inline(function: F) -> F:
     """Decorator: the function is compiled into each kernel that calls it, as if written there.
 
-    So the compiler sees which arguments are the same array. Such a function must be in the module
-    of its kernels: stored machine code is renewed only if that file changes.
+    So the compiler sees if arguments are the same array. Such a function must be in the module of
+    its kernels: stored machine code is renewed only if that file changes.
     """
     return cast(F, register_jitable(inline="always")(function))

@@ -1,4 +1,4 @@
-"""The interface of a kernel for the code that runs, checks and prints it."""
+"""The interface of a kernel for running, checking and printing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Kernel(Protocol):
     """One benchmark on one rank; all methods are collective.
 
     Steps that can fail on one rank alone (wrong number of ranks, kernels that do not compile)
-    belong into ``build``, before any collective call; there a failure is reported to all ranks.
+    belong in ``build``, before any collective call; a failure there is reported to all ranks.
     """
 
     facts: Facts

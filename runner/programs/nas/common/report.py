@@ -16,8 +16,8 @@ class Solution:
     """The repetitions of one run.
 
     It has the seconds of each repetition (the slowest rank) and their (lower) median ``solver_s``.
-    ``phases`` are those of the median repetition. ``checks`` are those of the first repetition that
-    was wrong, else of the last one.
+    ``phases`` are those of the median repetition. ``checks`` are those of the first wrong
+    repetition, else of the last one.
     """
 
     seconds: list[float]
@@ -86,7 +86,7 @@ def _summary(ranks: int, options: Options, facts: Facts, solution: Solution) -> 
 
 
 def _finite(value: float) -> float | None:
-    """The value without NaN and infinity, which JSON does not have."""
+    """The value without NaN and infinity, which JSON lacks."""
     return value if math.isfinite(value) else None
 
 

@@ -1,4 +1,4 @@
-"""Active messages whose progress idle ranks of a node make for busy ones (Daps).
+"""Active messages: idle ranks of a node make progress for busy ones (Daps).
 
 docs/reference/daps.md describes the model and the interface.
 """

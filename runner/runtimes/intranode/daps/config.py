@@ -26,19 +26,18 @@ SWITCHES: switches.Table = {
     "eager": ("eager", (0, 1 << 20), "bytes up to which a send carries its data at once"),
     "steal-seed": ("seed", (0, 1 << 30), "seed of the choice whom to help"),
 }
-"""Switch -> the field that it sets, its values or bounds, its meaning."""
+"""Switch -> its field, values or bounds, and meaning."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of all ranks; raises :class:`ConfigError` for one that cannot be.
+    """The configuration of all ranks; raises :class:`ConfigError` for an impossible one.
 
-    ``progress``: a rank that computes gets none; it has a thread for it; the last ``ghosts`` ranks
-    of each node make it for the others and do nothing else (as Casper); ranks that wait make it
-    (dynamic, Ouyang 3.2).  ``thread_place``: the progress thread has no core of its own
-    and yields, or it spins on one.  ``filter``: Rule 2 of Ouyang 3.3.  ``waiting``:
-    spin, or yield after ``spins`` looks; ``auto`` yields if there are more threads than cores.
-    :data:`SWITCHES` explains the others.
+    ``progress``: none for a computing rank; by a thread of it; by the last ``ghosts`` ranks of each
+    node, which do nothing else (as Casper); or by waiting ranks (dynamic, Ouyang 3.2).
+    ``thread_place``: the progress thread has no core and yields, or it spins on its own core.
+    ``filter``: Rule 2 of Ouyang 3.3. ``waiting``: spin, or yield after ``spins`` looks; ``auto``
+    yields if there are more threads than cores. :data:`SWITCHES` explains the others.
     """
 
     progress: str = "dynamic"
@@ -74,9 +73,9 @@ class Config:
 
 
 DAPS = Library("daps", Config, SWITCHES, "daps-config")
-"""What is published for it, and its command line."""
+"""Its published configuration, and its command line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the library's switches, in a group of their own; one that is not given is None."""
+    """Add the library's switches in a separate group; a missing one is None."""
     DAPS.add_arguments(parser.add_argument_group("progress"))

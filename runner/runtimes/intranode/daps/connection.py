@@ -1,6 +1,6 @@
-"""The two ends of a connection: data come from it and go to it without waiting; compiled.
+"""The two ends of a connection: data are received and sent without waiting; compiled.
 
-How far a message has come or gone is in shared memory, so another rank may go on with it.
+The progress of a message is in shared memory, so another rank may continue it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from runner.runtimes.intranode.moves import is_whole, pack, put_in
 from runner.runtimes.intranode.words import MOVE, REGION
 
 _STEPS = 16
-"""Calls of the system for a connection before the others are looked at."""
+"""System calls for a connection before the others get their turn."""
 _MOST = 1 << 20
-"""Most bytes of a call."""
+"""Maximum bytes of a call."""
 _EAGAIN, _EINTR = 11, 4
 _DONT_WAIT, _NO_SIGNAL, _MORE = 0x40, 0x4000, 0x8000
 """Flags of Linux's ``send`` and ``recv``."""
@@ -44,7 +44,7 @@ _DONT_WAIT, _NO_SIGNAL, _MORE = 0x40, 0x4000, 0x8000
 
 @inner
 def moved_bytes(me: int, owner: int, link: int, answer: int) -> int:
-    """What ``send`` or ``recv`` has done: bytes, or 0; a closed connection is noted."""
+    """The result of ``send`` or ``recv``: bytes, or 0; a closed connection is recorded."""
     if answer > 0:
         return answer
     if answer < 0:
@@ -58,7 +58,7 @@ def moved_bytes(me: int, owner: int, link: int, answer: int) -> int:
 
 @inner
 def recv_bytes(me: int, owner: int, link: int, socket: int, place: int, size: int) -> int:
-    """Receive some bytes if there are any; returns how many."""
+    """Receive available bytes; returns their number."""
     size = min(size, _MOST)
     answer = call_varied_6(load(me + ME.recv), socket, place, size, _DONT_WAIT, 0, 0)
     return moved_bytes(me, owner, link, answer)
@@ -68,7 +68,7 @@ def recv_bytes(me: int, owner: int, link: int, socket: int, place: int, size: in
 def send_bytes(
     me: int, owner: int, link: int, socket: int, place: int, size: int, more: int
 ) -> int:
-    """Send some bytes if there is room; returns how many."""
+    """Send as many bytes as there is room for; returns their number."""
     flags = _DONT_WAIT | _NO_SIGNAL
     if more != 0 or size > _MOST:
         flags |= _MORE
@@ -79,7 +79,7 @@ def send_bytes(
 
 @inner
 def take_in(me: int, owner: int, link: int, socket: int) -> int:
-    """Receive what has come; returns whether anything has."""
+    """Receive available data; returns 1 if there were any, else 0."""
     has_moved, steps = 0, 0
     message = link + LINK.message
     while steps < _STEPS:
@@ -109,7 +109,7 @@ def take_in(me: int, owner: int, link: int, socket: int) -> int:
 
 @inner
 def take_data(me: int, owner: int, link: int, socket: int, size: int) -> int:
-    """Receive data, straight to where they belong if they are only copied, without gaps."""
+    """Receive data, directly to their destination if they are only copied, without gaps."""
     body, action = load(link + LINK.body), load(link + LINK.action)
     region = link + LINK.message + MESSAGE.address
     if action == MOVE and is_whole(region):
@@ -131,7 +131,7 @@ def take_data(me: int, owner: int, link: int, socket: int, size: int) -> int:
 
 @inner
 def give_out(me: int, owner: int, link: int, socket: int) -> int:
-    """Send what is queued; returns whether anything was sent."""
+    """Send queued data; returns 1 if any were sent, else 0."""
     has_moved, steps = 0, 0
     while steps < _STEPS and load(link + LINK.first) < load(link + LINK.end):
         steps += 1
@@ -155,7 +155,7 @@ def give_out(me: int, owner: int, link: int, socket: int) -> int:
 
 @inner
 def send_data(me: int, owner: int, link: int, socket: int, parcel: int, size: int) -> int:
-    """Send data of a parcel; those with gaps are packed first, part by part."""
+    """Send data of a parcel; data with gaps are packed first, part by part."""
     at, region = load(link + LINK.sent) - MESSAGE.size, parcel + MESSAGE.o_address
     if is_whole(region):
         place = load(region + REGION.address) + at
@@ -165,7 +165,7 @@ def send_data(me: int, owner: int, link: int, socket: int, parcel: int, size: in
         end = min(at + STAGE, size)
         pack(stage, region, at, end)
         store(link + LINK.packed, end)
-    # Parts begin with multiples of the buffer's size.
+    # Parts start at multiples of the buffer's size.
     begin = (at // STAGE) * STAGE
     return send_bytes(me, owner, link, socket, stage + at - begin, end - at, int(end < size))
 

@@ -1,4 +1,4 @@
-"""What a program calls: windows, messages and barriers, with progress made for each other."""
+"""The interface for programs: windows, messages and barriers, with progress made for each other."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ from runner.runtimes.intranode.switches import spins
 
 Array = NDArray[Any]
 _LOOKS = 500
-"""Looks in compiled code before Python code sees whether all ranks are alive."""
+"""Looks in compiled code before Python code checks if all ranks are alive."""
 
 
 class Request:
-    """A send or receive that was started; it keeps its array alive."""
+    """A started send or receive; it keeps its array alive."""
 
     def __init__(self, words: NDArray[np.int64], array: Array, text: str) -> None:
         self.words, self.array, self.text = words, array, text
         self.is_retired = False
-        """Whether it was waited for: another one may have its record since."""
+        """True after the wait for it: its record may be reused."""
 
     @property
     def over(self) -> bool:
-        """Whether it is over."""
+        """True if it is over."""
         return self.is_retired or int(self.words[REQUEST.stage >> 3]) == OVER
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Steps of progress in which something moved: by this rank for itself, by others (or its
-    progress thread) for it, and by it (or this thread) for others.
+    """Steps of progress with an effect: by this rank for itself, by others (or its progress thread)
+    for it, and by it (or this thread) for others.
     """
 
     own: int
@@ -71,11 +71,11 @@ class Counts:
 
 
 class Daps:
-    """The library of a rank; made by all ranks of ``comm``, which have the same configuration.
+    """The library of a rank; created by all ranks of ``comm`` with the same configuration.
 
-    Without ``config`` it is what was published for the machine, or the default.  ``nodes``: assume
-    so many nodes, contiguous groups of ranks of one machine; 0: those there are.  One thread of a
-    rank calls the library.  Arrays are shared: made by :meth:`zeros`.  Raises
+    Without ``config``, the one published for the machine is used, or the default. ``nodes``: assume
+    this number of nodes, contiguous groups of ranks of one machine; 0: the real nodes. One thread
+    of a rank calls the library. Arrays are shared: created by :meth:`zeros`. Raises
     :class:`IntranodeError` and :class:`runner.errors.RunnerError` in all ranks.
     """
 
@@ -100,7 +100,7 @@ class Daps:
         self._cell: NDArray[np.int64] = self.zeros(2, np.int64)
         self._free: list[NDArray[np.int64]] = []
         self.users: list[int] = []
-        """The ranks that compute; the others only make progress (ghosts)."""
+        """The computing ranks; the others only make progress (ghosts)."""
         self._apply(self.config)
 
     # Memory.
@@ -114,11 +114,11 @@ class Daps:
         return self.arena.copy(array)
 
     def region(self, array: Array) -> Region:
-        """The elements of a shared array; raises :class:`RegionError` for another one."""
+        """The elements of a shared array; raises :class:`RegionError` for other arrays."""
         return Region.in_arena(array, self.arena)
 
     def as_rank(self, rank: int) -> int:
-        """The rank; raises :class:`IntranodeError` if there is none with this number."""
+        """The rank; raises :class:`IntranodeError` if it does not exist."""
         if not 0 <= rank < self.size:
             raise IntranodeError(
                 f"rank {rank}: expected 0 to {self.size - 1}", code="intranode.call"
@@ -144,7 +144,7 @@ class Daps:
         return window
 
     def free(self, own: Outline) -> None:
-        """End the window of which this is the own array (:meth:`Window.free`); collective."""
+        """End the window whose own array this is (:meth:`Window.free`); collective."""
         self.flush()
         self.barrier()
         self._expect(self._me.address, -int(np.prod(own[1]) > 0))
@@ -164,7 +164,7 @@ class Daps:
     def _tell(
         self, kind: int, rank: int, size: int, more: tuple[int, int, int], far: Region, own: Region
     ) -> None:
-        """Send a message that is answered; ``more``: tag, request and value."""
+        """Send a message that expects an answer; ``more``: tag, request and value."""
         if self._issue_counts[rank] - self._owners.done_counts[rank] >= PLACES:
             self._wait([self._completion(rank, self._issue_counts[rank] - PLACES + 1)])
         self._issue_counts[rank] += 1
@@ -177,7 +177,7 @@ class Daps:
         self._patient(self._issue, rank, self._place)
 
     def _patient(self, call: Any, *words: int) -> None:
-        """A call that fails while another rank makes this one's progress."""
+        """Repeat a call that fails while another rank makes this one's progress."""
         while not call(self._me.address, *words, _LOOKS):
             if (dead := self._owners.deaths()) and not call(self._me.address, *words, 1):
                 raise lost_rank_error(f"rank {self.rank}", dead)
@@ -193,7 +193,7 @@ class Daps:
     # Messages.
 
     def isend(self, array: Array, dest: int, tag: int = 0) -> Request:
-        """Begin to send; the array must not change before it is over.
+        """Start to send; the array must not change before it is over.
 
         Raises :class:`IntranodeError` if too many messages to that rank have no receive.
         """
@@ -213,7 +213,7 @@ class Daps:
         return request
 
     def irecv(self, array: Array, source: int, tag: int = 0) -> Request:
-        """Begin to receive a message with this tag, of the array's size in bytes."""
+        """Start to receive a message with this tag, of the array's size in bytes."""
         text = f"a message from rank {source}"
         request = self._request(array, self.region(array), self.as_rank(source), tag, text)
         self._patient(self._begin, request.words.ctypes.data)
@@ -242,8 +242,8 @@ class Daps:
     def waitall(self, requests: Iterable[Request]) -> None:
         """Wait for requests; this rank makes its own progress, then that of others.
 
-        Raises :class:`RankLost` if a rank that may be waited for dies, and :class:`RegionError`
-        for a message of another size than that of the array.
+        Raises :class:`RankLost` if a rank that may be needed dies, and :class:`RegionError` if
+        message and array differ in size.
         """
         every = [one for one in requests if not one.is_retired]
         self._wait([(one.words.ctypes.data + REQUEST.stage, OVER) for one in every])
@@ -264,16 +264,16 @@ class Daps:
     # Waiting.
 
     def _wait(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Wait until the words at these places have at least these values."""
+        """Wait until these words have at least these values."""
         table = Words("q", [word for pair in pairs for word in pair] or [0])
         place, count = table.buffer_info()[0], len(pairs)
         while self._await(self._me.address, place, count, _LOOKS):
-            # A rank may have done its part and ended since.
+            # A rank may have done its part and ended.
             if (dead := self._owners.deaths()) and self._await(self._me.address, place, count, 1):
                 raise lost_rank_error(f"rank {self.rank}", dead)
 
     def barrier(self, users: bool = False) -> None:
-        """Wait for all ranks, or (``users``) for those that compute, which only they call.
+        """Wait for all ranks, or with ``users`` for the computing ones, which alone may call it.
 
         Operations on windows need a flush before.
         """
@@ -296,12 +296,12 @@ class Daps:
 
     @property
     def ghost(self) -> bool:
-        """Whether this rank computes nothing; it calls :meth:`barrier` and helps there."""
+        """True if this rank computes nothing; it calls :meth:`barrier` and helps there."""
         return self.rank not in self.users
 
     @property
     def steals(self) -> bool:
-        """Whether this rank makes progress for others while it waits; it may be set."""
+        """True if this rank makes progress for others while it waits; it may be set."""
         return bool(self._get(self._me, ME.steals))
 
     @steals.setter
@@ -332,10 +332,9 @@ class Daps:
         return me.get(me.address + field)
 
     def configure(self, config: Config) -> None:
-        """Go on with another configuration; collective, while nothing is under way.
+        """Continue with another configuration; collective, while nothing is under way.
 
-        Raises :class:`ConfigError` in all ranks for one that these ranks cannot have; then the
-        present one stays.
+        Raises :class:`ConfigError` in all ranks for an impossible one; then the present one stays.
         """
         self.barrier()
         self._end_thread()
@@ -408,7 +407,7 @@ class Daps:
         self._thread.start()
         if place is not None:
             os.sched_setaffinity(0, place[0])
-        # Its memory must not go before it has ended.
+        # Its memory must outlive it.
         atexit.register(self._end_thread)
 
     def _end_thread(self) -> None:

@@ -1,4 +1,4 @@
-"""What is done with the data of a message: copied or added, with gaps on either side; compiled."""
+"""Operations on the data of a message: copy or add, with gaps on either side; compiled."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from runner.runtimes.intranode.words import REGION
 
 @inner
 def move_all(me: int, target: int, source: int, size: int) -> None:
-    """Copy a region to another one of the same size."""
+    """Copy a region to another region of the same size."""
     if size > 0:
         move(target, source, 0, size, load(me + ME.bounce))
 
 
 @inner
 def add_all(me: int, target: int, source: int, size: int, operation: int) -> None:
-    """Add a region to another one of the same size; all gaps are multiples of 8."""
+    """Add a region to another region of the same size; all gaps are multiples of 8."""
     if is_whole(source):
         put_in(load(source + REGION.address), target, 0, size, operation)
         return

@@ -1,4 +1,4 @@
-"""The handlers of active messages: what is done for the owner when one has come; compiled.
+"""The handlers of received active messages, run for their owner; compiled.
 
 Whoever makes the progress of ``owner`` runs them, so no two run for one owner at the same time.
 """
@@ -47,12 +47,12 @@ from runner.runtimes.intranode.daps.words import (
 from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS, MOVE
 
 _IN_SLOT = 1
-"""Added to ``LINK.receive`` where it is a slot; records begin with a cache line."""
+"""Added to ``LINK.receive`` if it is a slot; records start at a cache line."""
 
 
 @inner
 def fetch_and_add(message: int) -> int:
-    """Add to a word; returns what it was."""
+    """Add to a word; returns the previous value."""
     return add(load(message + MESSAGE.address), load(message + MESSAGE.value))
 
 
@@ -65,13 +65,13 @@ def answer_cell(cell: int, value: int) -> None:
 
 @inner
 def beat(owner: int, message: int) -> None:
-    """A rank has come to a barrier."""
+    """A rank has reached a barrier."""
     add(load(owner + OWNER.beats) + 8 * load(message + MESSAGE.value), 1)
 
 
 @inner
 def handle_letter(me: int, owner: int, letter: int) -> None:
-    """A message of a rank of this node, whose memory is at hand."""
+    """A message of a rank of this node, whose memory is accessible."""
     kind, rank = load(letter + MESSAGE.kind), load(letter + MESSAGE.source)
     if kind == BEAT:
         beat(owner, letter)
@@ -94,7 +94,7 @@ def handle_letter(me: int, owner: int, letter: int) -> None:
 
 @inner
 def begin_data(owner: int, link: int) -> int:
-    """A header of another node has come; returns what is to be done with the data behind it."""
+    """A header from another node has arrived; returns the action for the data after it."""
     message = link + LINK.message
     kind = load(message + MESSAGE.kind)
     store(link + LINK.receive, 0)
@@ -118,7 +118,7 @@ def begin_data(owner: int, link: int) -> int:
 
 @inner
 def end_eager(me: int, owner: int, link: int) -> None:
-    """All data of an eager message have come."""
+    """All data of an eager message have arrived."""
     place = load(link + LINK.receive)
     if place & _IN_SLOT == 0:
         tell_receive(me, owner, load(link + LINK.message + MESSAGE.source))
@@ -133,7 +133,7 @@ def end_eager(me: int, owner: int, link: int) -> None:
 
 @inner
 def handle_parcel(me: int, owner: int, link: int) -> None:
-    """A message of another node has come with all its data."""
+    """A message from another node has arrived with all its data."""
     message = link + LINK.message
     kind, rank = load(message + MESSAGE.kind), load(message + MESSAGE.source)
     request = load(message + MESSAGE.request)

@@ -1,6 +1,6 @@
-"""Sends and receives find each other, by source and tag, in the order of both; compiled.
+"""Matching of sends and receives by source and tag, in the order of both; compiled.
 
-All functions are called by the one that makes the progress of ``owner``, the receiver.
+All functions are called by whoever makes the progress of ``owner``, the receiver.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from runner.runtimes.intranode.daps.words import (
 
 @inner
 def counter_of(me: int, owner: int, rank: int, table: int) -> int:
-    """The word of a rank of this node that counts what ``owner`` has answered."""
+    """The word of a rank of this node that counts the answers of ``owner``."""
     other = owner_of(me, -1 - place_of(me, rank))
     return load(other + table) + 8 * load(owner + OWNER.rank)
 
 
 @inner
 def find_receive(owner: int, rank: int, tag: int) -> int:
-    """The oldest receive for this source and tag, taken out of the list; 0 if there is none."""
+    """Remove the oldest receive for this source and tag from the list; 0 if there is none."""
     before, request = 0, load(owner + OWNER.first)
     while request != 0:
         after = load(request + REQUEST.next)
@@ -79,7 +79,7 @@ def end_receive(owner: int, request: int) -> None:
 
 @inner
 def fits(request: int, message: int) -> int:
-    """Whether a message has the size of a receive, which fails if it has not."""
+    """1 if a message has the size of a receive; otherwise 0, and the receive fails."""
     size = load(message + MESSAGE.bytes)
     if load(request + REQUEST.bytes) == size:
         return 1
@@ -98,7 +98,7 @@ def tell_receive(me: int, owner: int, rank: int) -> None:
 
 @inner
 def answer_offer(me: int, owner: int, message: int, request: int) -> None:
-    """Ask the sender on another node for the data, or (request 0) tell it not to send any."""
+    """Ask the sender on another node for the data, or (request 0) tell it to send none."""
     rank, sender = load(message + MESSAGE.source), load(message + MESSAGE.request)
     size = load(message + MESSAGE.bytes)
     ready = queue_short(me, owner, rank, READY, size, 0, sender, request)
@@ -125,7 +125,8 @@ def slots_of(owner: int, rank: int) -> int:
 
 @inner
 def use_slot(owner: int, message: int, first: int, end: int) -> int:
-    """A free slot from ``first`` to ``end`` (excluded) with a copy of a message; 0 if none is."""
+    """A free slot from ``first`` to ``end`` (excluded) with a copy of a message; 0 if none is
+    free."""
     number = first
     while number < end:
         slot = slots_of(owner, load(message + MESSAGE.source)) + SLOT_SIZE * number
@@ -142,7 +143,7 @@ def use_slot(owner: int, message: int, first: int, end: int) -> int:
 
 @inner
 def oldest_slot(owner: int, rank: int, tag: int) -> int:
-    """The oldest message of a rank with this tag that has no receive; 0 if there is none."""
+    """The oldest message of a rank with this tag and without a receive; 0 if there is none."""
     oldest, number = 0, 0
     while number < SLOTS:
         slot = slots_of(owner, rank) + SLOT_SIZE * number
@@ -156,7 +157,7 @@ def oldest_slot(owner: int, rank: int, tag: int) -> int:
 
 @inner
 def describe_buffer(slot: int, region: int) -> None:
-    """Write the buffer of a slot as a region without gaps of the message's size."""
+    """Write the buffer of a slot as a gapless region of the message's size."""
     store(region, load(slot + SLOT.buffer))
     store(region + 8, load(slot + SLOT.message + MESSAGE.bytes))
     for n in range(3):
@@ -180,7 +181,7 @@ def empty_slot(me: int, owner: int, slot: int, request: int) -> None:
 
 @inner
 def give_slot(me: int, owner: int, slot: int, request: int) -> None:
-    """A receive gets a message that came before it."""
+    """A receive gets a message that arrived before it."""
     state, message = load(slot + SLOT.state), slot + SLOT.message
     if state == FILLING:
         store(slot + SLOT.claim, request)
@@ -226,7 +227,8 @@ def handle_offer(me: int, owner: int, message: int) -> None:
 
 @inner
 def handle_loan(me: int, owner: int, message: int) -> None:
-    """A sender on this node has a message; a short one is copied, so that the sender may go on."""
+    """A sender on this node has a message; a short one is copied, so that the sender can
+    continue."""
     request = find_receive(owner, load(message + MESSAGE.source), load(message + MESSAGE.tag))
     if request != 0:
         take_loan(me, owner, message, request)
@@ -246,7 +248,7 @@ def handle_loan(me: int, owner: int, message: int) -> None:
 
 @inner
 def ready(me: int, owner: int, message: int) -> None:
-    """The receiver of a send of this owner is ready for the data, or does not want them."""
+    """The receiver of a send of this owner is ready for the data, or refuses them."""
     sender, receiver = load(message + MESSAGE.request), load(message + MESSAGE.value)
     rank = load(message + MESSAGE.source)
     add(load(owner + OWNER.seen) + 8 * rank, 1)

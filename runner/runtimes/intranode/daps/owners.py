@@ -1,4 +1,4 @@
-"""The ranks of a node as owners of progress: their records, and what one thread knows of them."""
+"""The ranks of a node as owners of progress: their records, and one thread's view of them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 Words = NDArray[np.int64]
 _POLL_IN = 1
-"""The event of ``poll`` that data have come."""
+"""The event of ``poll`` for available data."""
 
 
 class Owners:
-    """The ranks of this node; made by all ranks of ``comm``.
+    """The ranks of this node; created by all ranks of ``comm``.
 
-    ``nodes``: assume so many nodes, contiguous groups of ranks, on one machine; 0: those there
-    are.  Raises :class:`IntranodeError` in all ranks.
+    ``nodes``: assume this number of nodes, contiguous groups of ranks, on one machine; 0: the real
+    nodes. Raises :class:`IntranodeError` in all ranks.
     """
 
     def __init__(self, comm: Any, config: Config, nodes: int) -> None:
@@ -116,7 +116,7 @@ class Owners:
         return link
 
     def _slots(self) -> Words:
-        """The slots for messages of all ranks; the first of each rank have a buffer."""
+        """The slots for messages of all ranks; each rank's first ones have a buffer."""
         slots = self._words(self.comm.size * SLOTS * SLOT_SIZE)
         room = -(-self.eager // 64) * 64
         buffers = self._words(self.comm.size * BUFFERS * room).ctypes.data
@@ -142,7 +142,7 @@ class Owners:
             self.record[field >> 3] = value
 
     def knowledge(self, helper: bool) -> Memory:
-        """A ``ME`` record for a thread of this rank, as long as this object lives."""
+        """A ``ME`` record for a thread of this rank; valid as long as this object."""
         size, me = self.comm.size, Memory(ME.size)
         index = np.zeros(size, np.int64)
         index[self.remotes] = range(len(self.remotes))
@@ -173,11 +173,12 @@ class Owners:
         return me
 
     def is_crowded(self, threads: int) -> bool:
-        """Whether the ranks of this machine, of so many threads each, have too few cores."""
+        """True if the ranks of this machine, with this number of threads each, have too few
+        cores."""
         return is_crowded(threads, self.masks)
 
     def cores(self) -> tuple[set[int], int]:
-        """Cores for this rank, and one for its progress thread alone.
+        """Cores for this rank, and a separate one for its progress thread.
 
         Raises :class:`ConfigError` if the ranks with the same cores have fewer than two each.
         """
@@ -191,9 +192,9 @@ class Owners:
         return set(self.mask[:count]), self.mask[count + self._before]
 
     def deaths(self) -> str:
-        """The ranks that have died, in words; it looks at processes now and then only.
+        """The dead ranks as text; processes are checked only now and then.
 
-        The connections of one of this node are ended, so that its peers notice.
+        The connections of a dead rank on this node are closed, so that its peers notice.
         """
         distant = [
             f"rank {int(link[LINK.peer >> 3])} (its connection is closed)"
@@ -206,7 +207,7 @@ class Owners:
         return ", ".join([*distant, *near.values()])
 
     def close(self) -> None:
-        """Give connections and communicators back; collective."""
+        """Free connections and communicators; collective."""
         self.comm.Barrier()
         for number, one in enumerate(self.descriptors):
             for descriptor in one if number != self.node.rank else ():

@@ -1,6 +1,6 @@
 """Messages to other ranks: queued on a connection, or put into an inbox of the node; compiled.
 
-All functions are called by the one that makes the progress of ``owner``, the sender.
+All functions are called by whoever makes the progress of ``owner``, the sender.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def owner_of(me: int, local: int) -> int:
 
 @inner
 def place_of(me: int, rank: int) -> int:
-    """The number of the link to a rank of the job, or -1 - its number on this node."""
+    """The number of the link to a rank of the job, or -1 minus its number on this node."""
     return load(load(me + ME.index) + 8 * rank)
 
 
@@ -46,9 +46,9 @@ def data_of(message: int) -> int:
 
 @inner
 def new_parcel(me: int, owner: int, rank: int) -> int:
-    """A place for a message on the connection to a rank of another node, written by who asks.
+    """A place on the connection to a rank of another node, where the caller writes a message.
 
-    There is always one: operations and messages that are not over are limited.
+    There is always one: unfinished operations and messages are limited.
     """
     link = link_of(me, owner, place_of(me, rank))
     end = load(link + LINK.end)
@@ -83,7 +83,7 @@ def post_letter(me: int, owner: int, local: int, message: int) -> None:
 
 @inner
 def send_message(me: int, owner: int, rank: int, message: int) -> int:
-    """Send a message to any rank; returns whether it is on another node."""
+    """Send a message to any rank; returns 1 if it is on another node, else 0."""
     place = place_of(me, rank)
     if place < 0:
         post_letter(me, owner, -1 - place, message)

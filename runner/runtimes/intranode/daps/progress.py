@@ -1,4 +1,4 @@
-"""Steps of progress, for oneself and for others, and the loop of a rank that waits; compiled."""
+"""Steps of progress, for oneself and for others, and the loop of a waiting rank; compiled."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ FUNCTIONS = {
     "serve": "void(int64)",
     "expect": "void(int64, int64)",
 }
-"""What Python calls."""
+"""Functions for Python."""
 _LETTERS = 16
-"""Letters of one rank before those of others are looked at."""
+"""Number of letters of one rank before those of others are handled."""
 _MONOTONIC = 1
 
 
 @inner
 def poll_network(me: int, owner: int) -> int:
-    """Go on with all connections of an owner; returns whether anything moved."""
+    """Continue all connections of an owner; returns 1 if anything moved, else 0."""
     count = load(me + ME.remotes)
     if count == 0:
         return 0
@@ -63,7 +63,7 @@ def poll_network(me: int, owner: int) -> int:
         socket = load_int(place)
         if peek(link + LINK.lost) != 0:
             continue
-        # The upper 16 bits are what poll has found.
+        # The upper 16 bits are the result of poll.
         if count == 1 or (load(place) >> 48) & 0xFFFF != 0:
             has_moved |= take_in(me, owner, link, socket)
         if load(link + LINK.first) < load(link + LINK.end) and peek(link + LINK.lost) == 0:
@@ -73,7 +73,7 @@ def poll_network(me: int, owner: int) -> int:
 
 @inner
 def poll_shm(me: int, owner: int) -> int:
-    """Handle the letters of an owner; returns whether there were any."""
+    """Handle the letters of an owner; returns 1 if there were any, else 0."""
     has_moved = 0
     for local in range(load(me + ME.locals)):
         inbox = load(load(owner + OWNER.inboxes) + 8 * local)
@@ -103,7 +103,7 @@ def own_progress(me: int) -> int:
 
 @inner
 def try_hold(me: int, owner: int) -> int:
-    """Begin to make the progress of an owner unless somebody does (Rule 1)."""
+    """Start to make the progress of an owner unless somebody does (Rule 1)."""
     place = owner + OWNER.in_progress
     if peek(place) != 0:
         return 0
@@ -120,7 +120,8 @@ def seconds(me: int) -> float:
 
 @inner
 def is_early(me: int) -> bool:
-    """Whether it is too early for the next attempt; if not, the time of the one after is set."""
+    """True if it is too early for the next attempt; if not, sets the time of the attempt after
+    it."""
     gap = load_real(me + ME.gap)
     if gap <= 0.0:
         return False
@@ -133,9 +134,9 @@ def is_early(me: int) -> bool:
 
 @inner
 def help_other(me: int) -> int:
-    """Look at one other rank of the node, the first that may need it; returns whether it did.
+    """Help the first other rank of the node that may need it; returns 1 if there was one, else 0.
 
-    The search begins at a random one.
+    The search starts at a random one.
     """
     others = load(me + ME.locals) - 1
     if load(me + ME.steals) == 0 or others == 0 or is_early(me):
@@ -146,7 +147,7 @@ def help_other(me: int) -> int:
         owner = owner_of(me, place % (others + 1))
         net, shm = 1, 1
         if load(me + ME.filter) != 0:
-            # Rule 2: only where a message is likely, or something is left to be sent.
+            # Rule 2: only if a message is likely, or something is left to be sent.
             net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.unsent) < 0)
             shm = int(peek(owner + OWNER.shm_avail) > 0)
         if (net != 0 or shm != 0) and try_hold(me, owner) != 0:
@@ -156,7 +157,7 @@ def help_other(me: int) -> int:
 
 @inner
 def help_owner(me: int, owner: int, net: int, shm: int) -> int:
-    """Make progress for an owner that is held, in the order that was configured; then let go."""
+    """Make progress for a held owner, in the configured order; then release it."""
     has_moved, shm_first = 0, load(me + ME.order)
     if shm_first != 0 and shm != 0:
         has_moved = poll_shm(me, owner)
@@ -173,7 +174,7 @@ def help_owner(me: int, owner: int, net: int, shm: int) -> int:
 
 @inner
 def rest(me: int, looks: int) -> None:
-    """Nothing was found, so many times: spin, or yield the core."""
+    """Nothing was found this many times: spin, or yield the core."""
     if looks > load(me + ME.spins) >= 0:
         call_0(load(me + ME.yield_))
     else:
@@ -193,14 +194,14 @@ def hold_own(me: int, looks: int) -> int:
 
 
 def issue(me: int, rank: int, message: int, looks: int) -> int:
-    """Send a message of this rank; returns 0 if another one makes its progress all the time."""
+    """Send a message of this rank; returns 0 if another rank always makes its progress."""
     if hold_own(me, looks) == 0:
         return 0
     owner = load(me + ME.owner)
     kind = load(message + MESSAGE.kind)
     if send_message(me, owner, rank, message) != 0:
         if kind == OFFER:
-            # The answer, which asks for the data, may come when this rank computes.
+            # The answer, which requests the data, may come while this rank computes.
             add(owner + OWNER.net_avail, 1)
         number = place_of(me, rank)
         link = link_of(me, owner, number)
@@ -212,7 +213,7 @@ def issue(me: int, rank: int, message: int, looks: int) -> int:
 
 
 def begin_receive(me: int, request: int, looks: int) -> int:
-    """Start a receive; returns 0 as :func:`issue` does."""
+    """Start a receive; returns 0 in the same case as :func:`issue`."""
     if hold_own(me, looks) == 0:
         return 0
     owner = load(me + ME.owner)
@@ -227,7 +228,7 @@ def begin_receive(me: int, request: int, looks: int) -> int:
 
 @inner
 def unmet(table: int, count: int) -> int:
-    """How many of these words (place, least value) are too small."""
+    """The number of these words (place, least value) that are too small."""
     left = 0
     for number in range(count):
         pair = table + 16 * number
@@ -237,9 +238,9 @@ def unmet(table: int, count: int) -> int:
 
 
 def wait_for(me: int, table: int, count: int, looks: int) -> int:
-    """Wait for words, and make progress meanwhile; returns how many are left after some looks.
+    """Wait for words, and make progress meanwhile; returns the number left after some looks.
 
-    The own progress comes first: a rank that finds work of its own does not look for others'.
+    Own progress comes first: a rank with own work does not look for others'.
     """
     owner, is_holder, spins = load(me + ME.owner), 0, 0
     left = unmet(table, count)
@@ -259,7 +260,7 @@ def wait_for(me: int, table: int, count: int, looks: int) -> int:
 
 
 def serve(me: int) -> None:
-    """Make the progress of this rank beside it until told to stop: a progress thread."""
+    """A progress thread: makes the progress of this rank until told to stop."""
     owner, spins = load(me + ME.owner), 0
     while peek(me + ME.stop) == 0:
         has_moved = 0

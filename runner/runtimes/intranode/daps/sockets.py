@@ -1,7 +1,7 @@
 """Connections between ranks of different nodes, and their descriptors in all ranks of a node.
 
-Each rank has one TCP connection to each rank of other nodes.  A rank listens until those have come
-that know its random key, which went through MPI; it answers with theirs.
+Each rank has one TCP connection to each rank of other nodes. A rank listens until all peers have
+connected with its random key (sent through MPI); it answers with theirs.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from runner.runtimes.intranode.errors import IntranodeError
 KEY = 32
 """Bytes of a key."""
 _HELLO = struct.Struct(f"={KEY}sq")
-"""What who connects says: the key of who listens, and its own rank."""
+"""The greeting of a connecting rank: the listener's key, and its own rank."""
 _RANK = struct.Struct("=i")
-"""The number on the node of who gives its descriptors."""
+"""The sender's number on the node, sent with its descriptors."""
 _WITHIN_S, _ANSWER_S = 60.0, 5.0
-"""Seconds until all connections are made, and until one says who it is."""
+"""Time limits in seconds for all connections, and for a greeting."""
 _GET_ADDRESS = 0x8915
 """Linux's request for the IPv4 address of an interface."""
 _PER_MESSAGE = 200
-"""Descriptors that go with one message; the system takes at most 253."""
+"""Descriptors sent with one message; the system allows at most 253."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a rank listens.
+    """The address at which a rank listens.
 
-    ``host``: the machine and its network namespace; ranks with the same one are joined by
-    loopback, others by one of ``addresses``.
+    ``host``: the machine and its network namespace; ranks with the same one connect by loopback,
+    others by one of ``addresses``.
     """
 
     host: str
@@ -52,13 +52,13 @@ class Place:
 
 
 def this_host() -> str:
-    """This machine since its start, and the network namespace of this process."""
+    """This machine since boot, and the network namespace of this process."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return f"{boot} {Path('/proc/self/ns/net').readlink()}"
 
 
 def own_addresses() -> tuple[str, ...]:
-    """The IPv4 addresses of this process's network interfaces, but loopback."""
+    """The IPv4 addresses of this process's network interfaces, without loopback."""
     addresses = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for _, name in socket.if_nameindex():
@@ -70,24 +70,24 @@ def own_addresses() -> tuple[str, ...]:
 
 
 class Listener:
-    """Accepts the ranks that are expected, each once, if they know the key.
+    """Accepts the expected ranks, each once, if they know the key.
 
-    ``keys``: those of the expected ranks, which are the answer to them.
+    ``keys``: those of the expected ranks, sent to them as the answer.
     """
 
     def __init__(self, is_one_host: bool) -> None:
-        """``is_one_host``: only this host is joined, so the network cannot reach the socket."""
+        """``is_one_host``: only this host connects, so the network cannot reach the socket."""
         self.key = secrets.token_bytes(KEY)
         self.peers: dict[int, socket.socket] = {}
         self.refusals = 0
-        """Connections that did not know the key, or were not expected."""
+        """Number of connections without the key, or from unexpected ranks."""
         self._socket = socket.create_server(
             ("127.0.0.1" if is_one_host else "", 0), backlog=socket.SOMAXCONN
         )
         self.port: int = self._socket.getsockname()[1]
 
     def accept(self, keys: Mapping[int, bytes], within_s: float = _WITHIN_S) -> None:
-        """Wait until all have come, at most so many seconds."""
+        """Wait at most ``within_s`` seconds until all have connected."""
         until = monotonic() + within_s
         while len(self.peers) < len(keys) and (left := until - monotonic()) > 0:
             self._socket.settimeout(left)
@@ -107,12 +107,12 @@ class Listener:
         return True
 
     def close(self) -> None:
-        """Listen no more; connections stay."""
+        """Stop listening; connections stay."""
         self._socket.close()
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:
-    """So many bytes, or as many zeros if the peer sends fewer."""
+    """``size`` bytes, or that number of zeros if the peer sends fewer."""
     data = b""
     with contextlib.suppress(OSError):
         while len(data) < size and (part := connection.recv(size - len(data))):
@@ -121,7 +121,7 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 
 def connect(place: Place, host: str, rank: int, key: bytes) -> socket.socket | None:
-    """A connection to who listens there, as this rank with this key; None if there is none."""
+    """A connection to the listener there, as this rank with this key; None if it fails."""
     addresses = ("127.0.0.1",) if place.host == host else place.addresses
     for address in addresses:
         with contextlib.suppress(OSError):
@@ -137,7 +137,7 @@ def connect(place: Place, host: str, rank: int, key: bytes) -> socket.socket | N
 def join(comm: Any, nodes: Sequence[int]) -> dict[int, socket.socket]:
     """Connections of this rank to all ranks of other nodes; ``nodes``: that of each rank.
 
-    Collective.  Raises :class:`IntranodeError` in all ranks if one of them has not all.
+    Collective. Raises :class:`IntranodeError` in all ranks if one lacks a connection.
     """
     rank: int = comm.rank
     remotes = [other for other, node in enumerate(nodes) if node != nodes[rank]]
@@ -163,10 +163,10 @@ def join(comm: Any, nodes: Sequence[int]) -> dict[int, socket.socket]:
 
 
 def share(comm: Any, node: Any, own: Sequence[int]) -> list[list[int]]:
-    """The descriptors ``own`` of each rank of the node, as this process may use them.
+    """The descriptors ``own`` of each rank of the node, usable in this process.
 
-    Collective; all ranks of a node give the same number.  Those of other ranks are new descriptors
-    of the same sockets.  Raises :class:`IntranodeError` in all ranks of ``comm``.
+    Collective; all ranks of a node pass the same number. Those of other ranks are new descriptors
+    of the same sockets. Raises :class:`IntranodeError` in all ranks of ``comm``.
     """
     descriptors = [list(own) if number == node.rank else list[int]() for number in range(node.size)]
     problem = _make_room(node.size * len(own))
@@ -213,7 +213,7 @@ def _take(listener: socket.socket, rows: list[list[int]]) -> None:
 
 
 def _make_room(count: int) -> str:
-    """Let this process open so many files more; the problem in words."""
+    """Let this process open this many more files; returns the problem as text."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     need = count + 256
     if hard != resource.RLIM_INFINITY and hard < need:
@@ -224,7 +224,7 @@ def _make_room(count: int) -> str:
 
 
 def shut_down(descriptors: Iterable[int]) -> None:
-    """End these connections for all processes that have them."""
+    """Close these connections for all processes that have them."""
     for descriptor in descriptors:
         with contextlib.suppress(OSError):
             one = socket.socket(fileno=descriptor)

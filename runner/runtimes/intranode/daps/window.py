@@ -1,4 +1,4 @@
-"""Windows: arrays of all ranks that others read, write and add to without being asked."""
+"""Windows: arrays of all ranks that others read, write and add to without the owner's part."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class _Far:
 
 
 class Operations(Protocol):
-    """What windows are made of: operations on memory of other ranks."""
+    """The basis of windows: operations on memory of other ranks."""
 
     rank: int
     """The number of the own rank."""
 
     def as_rank(self, rank: int) -> int:
-        """The rank; raises :class:`IntranodeError` if there is none with this number."""
+        """The rank; raises :class:`IntranodeError` if it does not exist."""
         ...
 
     def region(self, array: Array) -> Region:
-        """The elements of a shared array; raises :class:`RegionError` for another one."""
+        """The elements of a shared array; raises :class:`RegionError` for other arrays."""
         ...
 
     def operate(self, kind: int, rank: int, far: Region, own: Region) -> None:
@@ -55,12 +55,12 @@ class Operations(Protocol):
         ...
 
     def free(self, own: Outline) -> None:
-        """End the window of which this is the own array; collective."""
+        """End the window whose own array this is; collective."""
         ...
 
 
 class Window:
-    """One array of each rank; made by all ranks together (:meth:`Daps.window`).
+    """One array of each rank; created by all ranks together (:meth:`Daps.window`).
 
     ``at`` names a part of the other rank's array: whole numbers and slices, for all or the first
     axes; None: all of it.  A part may have gaps on up to three axes.  The local array must be
@@ -71,7 +71,7 @@ class Window:
 
     def __init__(self, daps: Operations, arrays: list[Outline]) -> None:
         self._daps = daps
-        # None stands for an empty array: numpy needs an address even for that.
+        # None marks an empty array: numpy needs an address even for that.
         self._arrays = [np.asarray(_Far(*one)) if one[0] else None for one in arrays]
         self._own = arrays[daps.rank]
 
@@ -94,7 +94,7 @@ class Window:
         self._start(kind, rank, source, at)
 
     def fetch_add(self, rank: int, index: Index, value: int) -> int:
-        """Add to one int64 element of another rank's array; returns what it was."""
+        """Add to one int64 element of another rank's array; returns the previous value."""
         part = self._part(rank, index)
         if part.dtype != np.int64 or part.size != 1:
             raise RegionError(
@@ -120,7 +120,7 @@ class Window:
             self._daps.operate(kind, rank, far, own)
 
     def _part(self, rank: int, at: Index | None) -> Array:
-        """The part of another rank's array, whose elements are not looked at."""
+        """The part of another rank's array, whose elements are not accessed."""
         array = self._arrays[self._daps.as_rank(rank)]
         if array is None:
             array = np.zeros(0, self._own[2])
@@ -154,5 +154,5 @@ def _is_aligned(region: Region) -> bool:
 
 
 def outline_of(array: Array) -> Outline:
-    """What other ranks need to know of an array."""
+    """The facts about an array that other ranks need."""
     return array.ctypes.data, array.shape, array.dtype.str, array.strides

@@ -2,8 +2,8 @@
 them.
 
 All but ``ME`` and its ``pollfd`` are in shared memory, at the same addresses in all ranks of a
-node, so that any of them can go on with what another one has begun.  A region in a record is eight
-words from ``address`` on, as in :data:`runner.runtimes.intranode.words.REGION`.
+node, so that any of them can continue the work of another one. A region in a record is eight words
+from ``address`` on, as in :data:`runner.runtimes.intranode.words.REGION`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ OWNER = record(
 )
 """A rank whose progress may be made by others (Ouyang 3.3).  ``rank``: its number in the job.
 
-``in_progress``: who makes its progress now, the number on the node + 1, or 0; the words behind it
-belong to that one.  ``net_avail``, ``shm_avail``: reasons to expect a message from another node or
-from this one.  ``unsent``: minus the parcels that are queued and not sent.  ``own``, ``given``:
-steps of progress that it made, and that others made for it.  ``lost``: whether a connection was
-closed.  ``first``, ``last``: its receives that have no message.  ``sequence``: messages that came
-before their receive.
+``in_progress``: who makes its progress now (the number on the node + 1, or 0); the following words
+belong to that one. ``net_avail``, ``shm_avail``: reasons to expect a message from another node or
+from this one. ``unsent``: minus the number of queued parcels. ``own``, ``given``: steps of progress
+made by itself, and by others for it. ``lost``: 1 if a connection was closed. ``first``, ``last``:
+its receives without a message. ``sequence``: messages that arrived before their receive.
 
 Tables: ``done``, ``seen``: operations and messages that each rank of the job has answered;
 ``links``: connections, one for each rank of other nodes; ``inboxes``: letters from each rank of
@@ -40,10 +39,10 @@ MESSAGE = record(
 )
 """An active message, and the header of a parcel on a connection.
 
-``bytes``: of the data.  ``request``: what the receiver of this message has to complete.
-``value``: an operand or result; for data of a send the request that is over when they are sent.
-``address`` to ``s2``: what the receiver of the message writes, or reads for a get.  ``o_address``
-to ``o_s2``: the data in the sender's memory; for a get where the answer goes.
+``bytes``: of the data. ``request``: the request that the receiver of this message has to complete.
+``value``: an operand or result; for a send's data, the request that is over when they are sent.
+``address`` to ``s2``: the region that the receiver writes, or reads for a get. ``o_address`` to
+``o_s2``: the data in the sender's memory; for a get, the destination of the answer.
 """
 
 LINK = record(
@@ -55,11 +54,10 @@ LINK = record(
 )
 """A connection to a rank of another node.
 
-``head``, ``body``: bytes of a header and of its data that have come; ``moved``: those that have
-been taken out of ``in_stage``; ``action``: what is done with them; ``receive``: the request or
-slot that they are for.  ``first``, ``end``: parcels that were sent, and that were queued; number n
-is at ``ring`` + n % ``RING``; ``sent``: bytes of the first one that were sent; ``packed``: the end
-of its data that are in ``out_stage``.  ``message``: the header that comes.
+``head``, ``body``: received bytes of a header and of its data; ``moved``: bytes taken out of
+``in_stage``; ``action``: their treatment; ``receive``: their request or slot. ``first``, ``end``:
+numbers of parcels sent, and queued; number n is at ``ring`` + n % ``RING``; ``sent``: sent bytes of
+the first one; ``packed``: the end of its data in ``out_stage``. ``message``: the incoming header.
 """
 LINK_SIZE = LINK.message + MESSAGE.size
 """Bytes of a link with its header."""
@@ -70,8 +68,8 @@ one, ``taken`` by whoever makes that of the other.  Number n is at ``letters`` +
 """
 
 SLOT = record("state sequence claim buffer | message", "Slot")
-"""A message without a receive.  ``sequence``: its number among those of the owner.  ``claim``: a
-receive that was given it while its data came.
+"""A message without a receive. ``sequence``: its number among those of the owner. ``claim``: the
+receive that it was assigned to while its data arrived.
 """
 SLOT_SIZE = SLOT.message + MESSAGE.size
 
@@ -80,9 +78,9 @@ REQUEST = record(
     | address run n0 s0 n1 s1 n2 s2""",
     "Request",
 )
-"""A send or receive.  ``failed``: bytes of the message + 1 if they are not those of the receive.
+"""A send or receive. ``failed``: bytes of the message + 1 if they differ from the receive's.
 
-``net``: whether its peer is on another node.
+``net``: 1 if its peer is on another node.
 """
 
 ME = record(
@@ -93,39 +91,37 @@ ME = record(
     | stop""",
     "Me",
 )
-"""What one thread of a rank knows.  ``number``: its rank on the node.  ``locals``, ``remotes``,
-``ranks``: ranks of the node, of other nodes, of the job.  ``owner``: its own record; ``owners``:
-the addresses of those of the node.  ``polls``: the sockets, for each owner one ``pollfd`` for each
-link.  ``index``: for each rank of the job the number of its link, or -1 - its number on the node.
+"""One thread's view of a rank. ``number``: its rank on the node. ``locals``, ``remotes``,
+``ranks``: ranks of the node, of other nodes, of the job. ``owner``: its own record; ``owners``: the
+addresses of those of the node. ``polls``: the sockets, for each owner one ``pollfd`` for each link.
+``index``: for each rank of the job the number of its link, or -1 minus its number on the node.
 
-``gap``: seconds between attempts to steal (a double), 0 for none.  ``spins``: looks before the
-core is yielded, -1 for never.  ``stolen``: steps that it made for others.  ``helper``: whether it
-is a thread beside its rank.  ``next``: when it may try again (a double).
+``gap``: seconds between attempts to steal (a double), 0 for none. ``spins``: looks before the core
+is yielded, -1 for never. ``stolen``: steps made for others. ``helper``: 1 for a thread beside its
+rank. ``next``: time of the next attempt (a double).
 """
 
 PUT, REPLY, EAGER, DATA = MOVE, 3, 4, 5
-"""Messages with data, as ``ADD_REALS`` and ``ADD_WORDS`` of :mod:`runner.runtimes.intranode.words`
-are.
+"""Messages with data, like ``ADD_REALS`` and ``ADD_WORDS`` of
+:mod:`runner.runtimes.intranode.words`.
 """
 GET, FETCH, ANSWER, OFFER, READY, DONE, SEEN, BEAT = range(6, 14)
-"""Messages without.  ``OFFER``: a send whose data wait for ``READY``; ``DONE``: an operation is
-over; ``SEEN``: a message has a receive; ``BEAT``: a rank has come to a barrier.
+"""Messages without data. ``OFFER``: a send whose data wait for ``READY``; ``DONE``: an operation is
+over; ``SEEN``: a message has a receive; ``BEAT``: a rank has reached a barrier.
 """
 FREE, FILLING, FULL, OFFERED, LENT = range(5)
 """States of a slot.  ``OFFERED``: the data are on another node; ``LENT``: on this one."""
 DROP = -1
-"""What is done with data that come, beside the operations of
-:mod:`runner.runtimes.intranode.words`.
-"""
+"""Treatment of incoming data, besides the operations of :mod:`runner.runtimes.intranode.words`."""
 STARTED, OVER = 1, 9
 """Stages of a request."""
 POLLFD_SIZE = 8
 """Bytes of a ``struct pollfd``."""
 
 PLACES = 64
-"""Operations from one rank to another that are not over, and messages without a receive."""
+"""Unfinished operations from one rank to another, and messages without a receive."""
 BUFFERS = 16
-"""Of these messages those that may have their data in the receiver's memory."""
+"""The number of these messages whose data may be in the receiver's memory."""
 SLOTS = PLACES + BUFFERS
 RING = 6 * PLACES
 """Parcels of a link: own operations, messages, their data, answers to the peer's, and barriers."""

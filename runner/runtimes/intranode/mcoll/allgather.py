@@ -1,7 +1,7 @@
 """Allgather over nodes with several objects each (Ouyang 4.4).
 
-A block is what all ranks of a node contribute.  Ranks write theirs to the node's memory, objects
-exchange blocks with other nodes, and all ranks copy the blocks out, in the order of MPI's ranks.
+A block is the contribution of all ranks of a node. Ranks write theirs to the node's memory, objects
+exchange blocks with other nodes, and all ranks copy the blocks out in the order of MPI's ranks.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def bruck(plan: Plan, size: int) -> None:
 def collect(plan: Plan, buffer: Place, block: int) -> None:
     """Bruck's steps: block i of ``buffer`` becomes that of the i-th node after this one.
 
-    Object l exchanges with the nodes at the distance (l + 1) S, where S grows by the radix.  The
-    last step has what remains.  All nodes send from the beginning of their buffers.
+    Object l exchanges with the nodes at the distance (l + 1) S, where S grows by the radix. The
+    last step has the rest. All nodes send from the beginning of their buffers.
     """
     seat = plan.seat
     nodes, radix, step = seat.nodes, seat.radix, 1
@@ -45,7 +45,7 @@ def collect(plan: Plan, buffer: Place, block: int) -> None:
 
 
 def recursive_doubling(plan: Plan, size: int) -> None:
-    """Nodes exchange all they have with one at twice the distance, a slice by each object.
+    """Nodes exchange all their blocks at doubling distances, a slice by each object.
 
     The number of nodes must be a power of two.
     """
@@ -97,9 +97,9 @@ def rings(
 ) -> None:
     """The steps of the rings; ``blocks``: place and bytes of each node's, slices in ``unit`` bytes.
 
-    An object passes on what it has received itself, so objects need not wait for each other.
-    ``out`` copies a block out: with ``overlap`` while the next one is under way.  A block is
-    complete when all objects have received their slices, which a counter for each block says.
+    An object passes on its own received slices, so objects need not wait for each other. ``out``
+    copies a block out: with ``overlap`` while the next one is under way. A block is complete when
+    all objects have received their slices, which a counter for each block says.
     """
     seat = plan.seat
     before = seat.node
@@ -127,7 +127,7 @@ def rings(
 
 
 def _complete(plan: Plan, node: int, step: int) -> None:
-    """Wait until a block is complete; that of the own node is so from the beginning."""
+    """Wait until a block is complete; the own node's block always is."""
     if step:
         plan.await_signals(node, plan.seat.objects)
 

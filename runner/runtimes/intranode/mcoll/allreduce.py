@@ -1,7 +1,7 @@
 """Allreduce over nodes with several objects each (Ouyang 4.5), with corrected remainders.
 
 The ranks of a node reduce their vectors to one, objects exchange vectors with other nodes, and all
-ranks copy the result out.  All is done in an order that depends on ranks alone.
+ranks copy the result out. The order depends only on ranks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from runner.runtimes.intranode.mcoll.topology import share
 
 
 def in_node(plan: Plan, result: Place, count: int, chunks: str) -> None:
-    """Reduce ``count`` elements of the ranks of a node to ``result``, which all may read then.
+    """Reduce ``count`` elements of the ranks of a node to ``result``, which all may then read.
 
     ``p-way``: each rank reduces its part of the vector over all ranks; ``binomial``: a tree.
     """
@@ -29,7 +29,7 @@ def in_node(plan: Plan, result: Place, count: int, chunks: str) -> None:
         each_part(plan, result, [slots.at(n * slot_size) for n in range(seat.locals)], count)
         plan.barrier()
         return
-    # The tree is that of local rank 0, whose slot is the result.
+    # The tree is rooted at local rank 0, whose slot is the result.
     places = [result, *(slots.at(n * slot_size) for n in range(1, seat.locals))]
     plan.copy(places[seat.local], SEND, size)
     plan.barrier()
@@ -48,7 +48,7 @@ def stride(size: int) -> int:
 
 
 def each_part(plan: Plan, to: Place, sources: list[Place], count: int) -> None:
-    """Combine vectors of the node's memory; each rank of the node does its part of the elements."""
+    """Combine vectors in the node's memory; each rank of the node processes its part."""
     begin, end = plan.seat.part(count)
     at = begin * plan.item
     plan.fold(to.at(at), [source.at(at) for source in sources], end - begin)
@@ -107,7 +107,7 @@ def bruck(plan: Plan, count: int, chunks: str) -> None:
 def bruck_in_order(plan: Plan, count: int, chunks: str) -> None:
     """Bruck with the vectors of all nodes, which each node reduces in the order of nodes.
 
-    So all nodes have the same bits.  Its messages are as many as those of :func:`bruck` and longer.
+    So all nodes have the same bits. It sends as many messages as :func:`bruck`, but longer ones.
     """
     seat, size = plan.seat, count * plan.item
     buffer = plan.room(size * seat.nodes)
@@ -121,7 +121,8 @@ def bruck_in_order(plan: Plan, count: int, chunks: str) -> None:
 
 
 def recursive_doubling(plan: Plan, count: int, chunks: str) -> None:
-    """Each object exchanges its slice with one node after the other; a power of two of them."""
+    """Each object exchanges its slice with one node after the other; the nodes are a power of
+    two."""
     seat, size = plan.seat, count * plan.item
     full, inbox = plan.room(size), plan.room(size)
     in_node(plan, full, count, chunks)
@@ -173,8 +174,8 @@ def scatter_bruck(plan: Plan, count: int, chunks: str) -> None:
 def reduce_scatter(plan: Plan, to: Place, count: int, chunks: str) -> None:
     """Reduce-scatter over nodes: ``to`` becomes this node's chunk; chunks may be uneven.
 
-    The objects share the nodes: one sends the chunks of its nodes.  On a node one object, with
-    the same number as the senders, receives the chunks, and all ranks reduce them.
+    The nodes are divided among the objects: each sends the chunks of its nodes. On a node one
+    object, with the same number as the senders, receives the chunks, and all ranks reduce them.
     """
     seat, item, nodes = plan.seat, plan.item, plan.seat.nodes
     vector = plan.room(count * item)

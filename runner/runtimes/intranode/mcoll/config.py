@@ -1,4 +1,4 @@
-"""The algorithms and where they change: a checked configuration, and its switches."""
+"""The algorithms and their switch points: a checked configuration, and its switches."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
     "spins": ("spins", (0, 1 << 30), "looks before a waiting rank gives its core away"),
     "same-bits": ("same_bits", (ON, OFF), "sums of floats have the same bits on all nodes"),
 }
-"""Switch -> the field that it sets, its values or bounds, its meaning."""
+"""Switch -> its field, values or bounds, and meaning."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration of all ranks; raises :class:`ConfigError` for one that cannot be.
+    """The configuration of all ranks; raises :class:`ConfigError` for an impossible one.
 
     :data:`SWITCHES` explains the fields.  Sizes are bytes: of one rank's contribution for
     allgather, of the vector for allreduce.  The switch points to reduce-scatter and to the ring of
@@ -129,4 +129,4 @@ class Config:
 
 
 MCOLL = Library("mcoll", Config, SWITCHES, "mcoll-config")
-"""What is published for it, and its command line."""
+"""Its published configuration, and its command line."""

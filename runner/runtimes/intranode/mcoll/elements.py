@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from runner.runtimes.intranode.mcoll.kinds import KINDS, OPERATIONS
 
 _BYTES = 64
-"""Bytes that are combined at once."""
+"""Bytes combined at once."""
 _WORD = ir.IntType(64)
 _REALS = {4: ir.FloatType(), 8: ir.DoubleType()}
 

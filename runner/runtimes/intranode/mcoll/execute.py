@@ -1,7 +1,7 @@
-"""The steps of a program, one after the other; compiled.  MPI is called from here, too.
+"""The steps of a program in sequence; compiled. MPI is called from here, too.
 
-A rank that waits looks a number of times, and then gives its core away: it yields, or sleeps until
-another rank of the node wakes it.  While messages are under way it lets MPI go on meanwhile.
+A waiting rank looks a number of times, and then gives its core away: it yields, or sleeps until
+another rank of the node wakes it. While messages are under way it drives MPI's progress.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from runner.runtimes.intranode.mcoll.elements import combine
 from runner.runtimes.intranode.mcoll.words import COUNTER, ME, STEP
 
 FUNCTIONS = {"run": "int64(int64, int64, int64)"}
-"""What Python calls."""
+"""Functions for Python."""
 _FUTEX_WAIT, _FUTEX_WAKE, _ALL = 0, 1, 1 << 30
 _PAUSES = 64
-"""Looks of a rank between two calls that let MPI go on."""
+"""Looks of a rank between two calls that drive MPI's progress."""
 
 
 @inner
 def _let_mpi_go_on(me: int) -> int:
-    """Test the messages that are under way; returns how many were started."""
+    """Test the messages under way; returns the number of started ones."""
     count = load(me + ME.active_count)
     if count != 0:
         test, statuses = load(me + ME.testall), load(me + ME.statuses)
@@ -38,11 +38,11 @@ def _futex(me: int, counter: int, operation: int, value: int, time: int) -> None
 
 @inner
 def _give_way(me: int, counter: int, target: int) -> None:
-    """Give the core away for a while; with messages under way nobody sleeps."""
+    """Give the core away for a while; nobody sleeps while messages are under way."""
     if _let_mpi_go_on(me) != 0 or load(me + ME.sleeps) == 0:
         atomic.call_0(load(me + ME.yield_))
         return
-    # Whoever changes the counter after this sees that somebody sleeps.
+    # Whoever changes the counter after this sees the sleeper.
     atomic.add(counter + COUNTER.sleepers, 1)
     value = peek(counter)
     if value < target:
@@ -52,7 +52,7 @@ def _give_way(me: int, counter: int, target: int) -> None:
 
 @inner
 def _wait(me: int, counter: int, target: int, looks: int) -> bool:
-    """Wait until a counter has a value; False after so many looks and turns given away."""
+    """Wait until a counter has a value; False after a number of looks and turns given away."""
     misses, spins = 0, load(me + ME.spins)
     while peek(counter) < target:
         if looks <= 0:
@@ -71,7 +71,7 @@ def _wait(me: int, counter: int, target: int, looks: int) -> bool:
 
 @inner
 def _count(me: int, counter: int, wakes: int) -> int:
-    """Add 1 to a counter, and wake who sleeps at multiples of ``wakes``; returns the value."""
+    """Add 1 to a counter, and wake sleepers at multiples of ``wakes``; returns the value."""
     value = atomic.add(counter, 1) + 1
     if value % wakes == 0 and peek(counter + COUNTER.sleepers) != 0:
         _futex(me, counter, _FUTEX_WAKE, _ALL, 0)

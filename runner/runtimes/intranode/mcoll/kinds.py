@@ -1,4 +1,4 @@
-"""Kinds of elements and operations that can be reduced, as numbers for compiled code."""
+"""Kinds of elements and of reductions, as numbers for compiled code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program calls: collectives, at once or prepared."""
+"""The interface for programs: collectives, immediate or prepared."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from runner.runtimes.intranode.processes import lost_rank_error
 Array = NDArray[Any]
 Write = Callable[[Plan], None]
 _LOOKS = {True: 20, False: 2000}
-"""Turns given away, by whether a rank sleeps then, before Python code lets MPI go on and sees
-whether all ranks are alive."""
+"""Turns given away, by whether a rank then sleeps, before Python code drives MPI's progress and
+checks if all ranks are alive."""
 _SLEEP_NS = 2_000_000
 _FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98
 """The number of the system call."""
@@ -37,7 +37,8 @@ _FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98
 
 @dataclass(frozen=True)
 class Collective:
-    """A prepared collective: ``run()`` does it once; all ranks do the same in the same order.
+    """A prepared collective: ``run()`` executes it once; all ranks call the same ones in the same
+    order.
 
     ``form``: its algorithm.  ``run`` keeps the arrays alive, and raises
     :class:`runner.runtimes.intranode.RankLost` if a rank of the node has died.
@@ -48,13 +49,13 @@ class Collective:
 
 
 class MultiObject:
-    """The collectives of ``comm``; made by all its ranks with the same arguments.
+    """The collectives of ``comm``; created by all its ranks with the same arguments.
 
-    ``config``: without it what was published for the machine (:data:`.MCOLL`), or the default.
-    ``nodes``: a single machine is split into so many nodes of neighbouring ranks; 0: it is one.
-    Several machines stay what they are, whatever ``nodes`` says.  Nodes must have equally many
-    ranks.  Arrays are numpy's, without gaps.  Raises :class:`IntranodeError` on all ranks alike,
-    and :class:`runner.errors.RunnerError` if there is neither stored code nor a compiler.
+    ``config``: by default the one published for the machine (:data:`.MCOLL`), or the built-in one.
+    ``nodes``: a single machine is split into this number of nodes of neighbouring ranks; 0: it is
+    one. It is ignored on several machines. Nodes must have equally many ranks. Arrays are numpy's,
+    without gaps. Raises :class:`IntranodeError` on all ranks, and
+    :class:`runner.errors.RunnerError` without both stored code and a compiler.
     """
 
     def __init__(self, comm: Any, config: Config | None = None, nodes: int = 0) -> None:
@@ -84,7 +85,7 @@ class MultiObject:
         self._memory.put(self._me + field, int(value))
 
     def configure(self, config: Config) -> None:
-        """Follow another configuration from the next call or preparation on; all ranks the same.
+        """Use another configuration from the next call or preparation on; the same on all ranks.
 
         Raises :class:`ConfigError` for more objects than a node has ranks.
         """
@@ -100,7 +101,7 @@ class MultiObject:
     # Collectives of all ranks.
 
     def allgather(self, send: Array, recv: Array) -> None:
-        """``recv`` becomes what all ranks send, in the order of ranks; any dtype."""
+        """``recv`` receives the data of all ranks, in the order of ranks; any dtype."""
         self.allgather_init(send, recv).run()
 
     def allgather_init(self, send: Array, recv: Array) -> Collective:
@@ -117,7 +118,7 @@ class MultiObject:
         return self._prepare("allgather", size, (), write, send, recv, own)
 
     def allreduce(self, send: Array, recv: Array, op: Any = "sum") -> None:
-        """``recv`` becomes the sum, minimum or maximum of what all ranks send.
+        """``recv`` receives the sum, minimum or maximum of the data of all ranks.
 
         ``op``: ``"sum"``, ``"min"``, ``"max"`` or MPI's.  Whole numbers of 1 to 8 bytes wrap
         around; floats of 4 or 8 bytes have the same bits on all ranks, unless ``same_bits`` is off.
@@ -125,7 +126,7 @@ class MultiObject:
         self.allreduce_init(send, recv, op).run()
 
     def allreduce_init(self, send: Array, recv: Array, op: Any = "sum") -> Collective:
-        """Prepare :meth:`allreduce`; raises :class:`IntranodeError` for what it does not take."""
+        """Prepare :meth:`allreduce`; raises :class:`IntranodeError` for unsupported data."""
         size = _bytes(send, "send")
         _fits(recv, "recv", size, send.dtype)
         name, count, config = operation_of(op), send.size, self.config
@@ -143,7 +144,8 @@ class MultiObject:
         return self._prepare("allreduce", size, (exact,), write, send, recv, own, code, item)
 
     def scatter(self, send: Array | None, recv: Array, root: int = 0) -> None:
-        """``recv`` becomes this rank's part of what ``root`` sends; ``send`` is its alone."""
+        """``recv`` receives this rank's part of the data of ``root``; only ``root`` passes
+        ``send``."""
         self.scatter_init(send, recv, root).run()
 
     def scatter_init(self, send: Array | None, recv: Array, root: int = 0) -> Collective:
@@ -164,14 +166,14 @@ class MultiObject:
         self._in_node(in_node.bcast, array, array, root, _bytes(array, "array"))
 
     def node_gather(self, send: Array, recv: Array | None, root: int = 0) -> None:
-        """Local rank ``root`` gets what the ranks of the node send, in their order."""
+        """Local rank ``root`` gets the data of the node's ranks, in their order."""
         size = _bytes(send, "send")
         if self.local == root:
             _fits(recv, "recv", size * self.topology.locals)
         self._in_node(in_node.gather, send, recv, root, size)
 
     def node_reduce(self, send: Array, recv: Array | None, op: Any = "sum", root: int = 0) -> None:
-        """Local rank ``root`` gets the reduction of what the ranks of the node send."""
+        """Local rank ``root`` gets the reduction of the data of the node's ranks."""
         size = _bytes(send, "send")
         if self.local == root:
             _fits(recv, "recv", size, send.dtype)
@@ -202,12 +204,12 @@ class MultiObject:
 
     @property
     def counts(self) -> Counts:
-        """What this rank has sent to other nodes so far; not what the library's own sends."""
+        """Messages and bytes that this rank has sent to other nodes, without the library's own."""
         get = self._memory.get
         return Counts(get(self._me + ME.messages), get(self._me + ME.bytes))
 
     def close(self) -> None:
-        """Give back what MPI has; collective.  Nothing can be called afterwards."""
+        """Free MPI's resources; collective. The object cannot be used afterwards."""
         for programs in self._programs.values():
             for program in programs:
                 program.free()
@@ -255,7 +257,7 @@ class MultiObject:
             write(plan)
             turns: tuple[int, ...] = (0, 1)
             if config.copy == "publish":
-                # The buffer, which no other call has, is free again when all have left it.
+                # The buffer, private to this call, is free again when all ranks have left it.
                 turns = (2,)
                 plan.barrier()
             places = [team.buffer(turn, plan.size) for turn in turns]

@@ -1,6 +1,6 @@
-"""What one rank does in a collective, step by step, before it becomes a program.
+"""The steps of one rank in a collective, before they become a program.
 
-Algorithms write plans.  :mod:`.program` makes a plan a program of addresses; the tests also run
+Algorithms write plans. :mod:`.program` turns a plan into a program of addresses; the tests also run
 plans of many ranks in one process, in any order that the plans allow.
 """
 
@@ -14,7 +14,8 @@ from runner.runtimes.core.words import LINE
 from runner.runtimes.intranode.mcoll.topology import Seat
 
 _BLOCK = 32768
-"""Bytes of a block that is reduced over all sources before the next one, to stay in the cache."""
+"""Bytes of a block that is reduced over all sources before the next one, so that it stays in
+cache."""
 
 
 class Place(NamedTuple):
@@ -27,7 +28,7 @@ class Place(NamedTuple):
     offset: int
 
     def at(self, more: int) -> Place:
-        """The place so many bytes behind."""
+        """The place ``more`` bytes after this one."""
         return Place(self.base, self.offset + more)
 
 
@@ -66,7 +67,7 @@ class Plan:
         self._messages: list[Message] = []
 
     def room(self, size: int) -> Place:
-        """So many bytes of the node's memory, the same for all its ranks."""
+        """``size`` bytes of the node's memory, the same for all its ranks."""
         at = self.size
         self.size += -(-size // LINE) * LINE
         return Place("work", at)
@@ -77,7 +78,7 @@ class Plan:
             self.steps.append(Step("copy", to, source, count=size))
 
     def copies(self, pieces: Iterable[tuple[Place, Place, int]]) -> None:
-        """Copy pieces (to, source, size), neighbours at once."""
+        """Copy pieces (to, source, size), merging adjacent ones."""
         last: tuple[Place, Place, int] | None = None
         for to, source, size in pieces:
             if last and (last[0].at(last[2]), last[1].at(last[2])) == (to, source):
@@ -134,14 +135,14 @@ class Plan:
             self._messages.append(Message(sends, self.seat.rank(node, local), place, size))
 
     def start(self) -> tuple[Message, ...]:
-        """Start what was added since the last one; returns it for :meth:`wait`."""
+        """Start the messages added since the last call; returns them for :meth:`wait`."""
         messages, self._messages = tuple(self._messages), []
         if messages:
             self.steps.append(Step("start", messages=messages))
         return messages
 
     def wait(self, messages: tuple[Message, ...]) -> None:
-        """Wait for what :meth:`start` returned."""
+        """Wait for the messages returned by :meth:`start`."""
         if messages:
             self.steps.append(Step("wait", messages=messages))
 

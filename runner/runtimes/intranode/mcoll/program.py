@@ -29,20 +29,20 @@ class Program:
 
     ``barrier``: the address of the node's counter; ``code``: kind and operation of elements;
     ``view``: bytes of shared memory (address, size) as an array; ``comm``: between the nodes;
-    ``piece``: bytes of MPI's messages at most, 0: whatever a message has.
+    ``piece``: maximum bytes of an MPI message, 0: unlimited.
     """
 
     def __init__(
         self, plan: Plan, work: int, barrier: int, code: int, view: View, comm: Any, piece: int = 0
     ) -> None:
-        # Behind the last step is an END, which is 0.
+        # After the last step there is an END, which is 0.
         self._table = np.zeros((len(plan.steps) + 1, STEP.size >> 3), np.int64)
         self.address: int = self._table.ctypes.data
         self._work, self._view, self._comm, self._piece = work, view, comm, piece
         self._requests: list[Any] = []
         self._handles: dict[tuple[Message, ...], NDArray[Any]] = {}
         self.most = 0
-        """Requests that are under way at once."""
+        """Maximum number of requests under way at once."""
         for row, step in zip(self._table, plan.steps, strict=False):
             fields = {"kind": getattr(words, step.kind.upper()), "code": code, "count": step.count}
             for name, (base, offset) in (("to", step.to), ("a", step.a), ("b", step.b)):
@@ -71,7 +71,7 @@ class Program:
         }
 
     def _make_handles(self, messages: tuple[Message, ...]) -> NDArray[Any]:
-        """The handles of persistent requests, one behind the other."""
+        """The handles of persistent requests, consecutively."""
         from mpi4py import MPI
 
         handles = b""
@@ -86,7 +86,7 @@ class Program:
         return np.frombuffer(bytearray(handles), np.uint8)
 
     def free(self) -> None:
-        """Give the requests back; nothing of it is under way."""
+        """Free the requests; none is under way."""
         for request in self._requests:
             request.Free()
         self._requests.clear()

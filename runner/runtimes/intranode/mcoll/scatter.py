@@ -15,7 +15,7 @@ def parts(count: int, radix: int) -> list[tuple[int, int]]:
 
 
 def levels(nodes: int, radix: int, node: int) -> Iterator[tuple[int, int, int, int]]:
-    """The messages of the tree that ``node`` takes part in, first what it receives.
+    """The messages of the tree that involve ``node``, starting with the one it receives.
 
     Yields head, number of the part (1 and more), and the part's begin and end.  Part p is sent by
     object p - 1 of the head to the same one of the part's first node, the head of that part.

@@ -1,4 +1,4 @@
-"""The ranks of a node, real or assumed: shared memory, the barrier, and whether all are alive."""
+"""The ranks of a node, real or assumed: shared memory, the barrier, and detection of deaths."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LEAST = 1 << 16
 
 
 def topology_of(comm: Any, nodes: int) -> tuple[Topology, bool]:
-    """The nodes of all ranks, and whether they are assumed; collective.
+    """The nodes of all ranks, and True if they are assumed; collective.
 
-    ``nodes``: into how many a single machine is split; several machines stay what they are.
-    Raises :class:`IntranodeError` on all ranks alike.
+    ``nodes``: the number into which a single machine is split; ignored on several machines. Raises
+    :class:`IntranodeError` on all ranks alike.
     """
     from mpi4py import MPI
 
@@ -34,7 +34,7 @@ def topology_of(comm: Any, nodes: int) -> tuple[Topology, bool]:
 
 
 class Team:
-    """The ranks of this rank's node; made by all ranks of ``comm``.
+    """The ranks of this rank's node; created by all ranks of ``comm``.
 
     Raises :class:`runner.runtimes.core.arena.ArenaError` in all of them if one cannot share memory.
     """
@@ -53,7 +53,7 @@ class Team:
         # The ranks of all assumed nodes share the cores.
         everyone = comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.is_crowded = is_crowded(1, everyone.allgather(cpu_mask()))
-        """Whether the machine has more ranks than cores."""
+        """True if the machine has more ranks than cores."""
         everyone.Free()
         if self.arena.count != topology.locals:
             raise IntranodeError(
@@ -68,7 +68,7 @@ class Team:
         return address
 
     def buffer(self, turn: int, size: int) -> int:
-        """The address of a buffer of the node of this many bytes or more; collective in it.
+        """The address of a buffer of the node with at least this many bytes; collective in it.
 
         Buffers grow; their pages are in the part of local rank 0.
         """
@@ -83,9 +83,9 @@ class Team:
         return self.arena.view(address, size, "uint8")
 
     def deaths(self) -> str:
-        """The ranks of this node that have died, in words; it looks now and then only."""
+        """The dead ranks of this node as text; it checks only now and then."""
         return ", ".join(self._processes.deaths().values())
 
     def close(self) -> None:
-        """Give the communicator back; collective."""
+        """Free the communicator; collective."""
         self.arena.close()

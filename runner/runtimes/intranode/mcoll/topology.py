@@ -1,4 +1,4 @@
-"""Which ranks are on which node, and the seat of one rank."""
+"""The mapping of ranks to nodes, and the seat of one rank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Topology:
 
     @classmethod
     def of(cls, keys: Sequence[Hashable]) -> Topology:
-        """From a key of the node of each rank; nodes are in the order of their first ranks.
+        """The topology from each rank's node key; nodes are in the order of their first ranks.
 
         Raises :class:`ConfigError` if the nodes have different numbers of ranks.
         """
@@ -37,7 +37,7 @@ class Topology:
 
     @classmethod
     def of_equal_nodes(cls, size: int, nodes: int) -> Topology:
-        """``size`` ranks in so many nodes of neighbours; raises :class:`ConfigError`."""
+        """``size`` ranks in ``nodes`` nodes of neighbours; raises :class:`ConfigError`."""
         if nodes < 1 or size % nodes:
             raise ConfigError(
                 f"--nodes {nodes}: {size} ranks cannot be split into so many equal nodes; take a "
@@ -73,7 +73,7 @@ class Topology:
 
 @dataclass(frozen=True)
 class Seat:
-    """A rank as the algorithms see it: node, local rank; ``objects`` k and ``radix`` B of all."""
+    """A rank in the view of the algorithms: node, local rank; ``objects`` k and ``radix`` B."""
 
     topology: Topology
     node: int
@@ -95,11 +95,11 @@ class Seat:
 
     @property
     def is_object(self) -> bool:
-        """Whether this rank sends to other nodes."""
+        """True if this rank sends to other nodes."""
         return self.local < self.objects
 
     def part(self, count: int) -> tuple[int, int]:
-        """This rank's part of ``count`` things, begin and end, of all ranks of the node."""
+        """Begin and end of this rank's part of ``count`` things divided over the node's ranks."""
         return share(count, self.locals, self.local)
 
     def slice(self, count: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""The words of one state: what compiled regions read of it while a graph runs."""
+"""The words of one state: the data that compiled regions read from it while a graph runs."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from runner.runtimes.mate.place import Place
 
 Words = NDArray[np.int64]
 Zeros = Callable[[int, Any], NDArray[Any]]
-"""Makes an array of this length and type."""
+"""Creates an array of this length and type."""
 Regions = tuple[int, ...]
 """Numbers of regions, in ascending order."""
 Messages = Callable[[Place], tuple[int, ...]]
-"""Gives the address of a context's record, and where the addresses of eight functions are.
+"""Returns the address of a context's record, and the places of the addresses of eight functions.
 
 The first is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64 bits: a
 message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``. ``kind`` is
 the place of the elements' type in :data:`runner.runtimes.core.words.KINDS`. The second is ``int64
 count_as(record, kind)``: it counts the time from now on as this kind, and returns the kind before.
 Then ``double seconds(record)``, by the clock and by the thread's CPU time; ``void wait(record)``
-for all messages; two as the first, that wait for the message and that leave it to a later
-execution; and ``void take(record)``, which waits for those.
+for all messages; two like the first, which wait for the message or leave it to a later execution;
+and ``void take(record)``, which waits for the latter.
 """
 
 
@@ -66,9 +66,9 @@ class Block:
     ) -> None:
         """``entries``, ``names``: address (see :meth:`entry`) and name of each region.
 
-        ``regions``: those that can see this state. With an arena all words lie there.
-        ``state`` gives the state; the block does not keep it alive, only the arrays. Raises
-        :class:`MateError` for a number that does not fit into 64 bits.
+        ``regions``: those that can see this state. With an arena all words lie there. ``state``
+        returns the state; the block keeps only its arrays alive. Raises :class:`MateError` for a
+        number that does not fit into 64 bits.
         """
         self.state, self.kind = state, kind
         self._entries, self._names, self.regions = entries, names, regions
@@ -76,7 +76,7 @@ class Block:
         zeros = _plain if arena is None else arena.zeros
         self._words: Words = zeros(kind.words, np.int64)
         self.load_count = 0
-        """Number of times that an attribute had changed and was read anew."""
+        """Number of times that a changed attribute was reloaded."""
         self._old_objects: list[Any] = []
         self._slots: list[tuple[str, _Slot]] = []
         for name, attribute in kind.attributes:
@@ -106,11 +106,11 @@ class Block:
         return address
 
     def refresh(self, messages: Messages) -> bool:
-        """Read the state again, at the entry of the graph; False if a type has changed.
+        """Reload the state at the entry of the graph; False if a type has changed.
 
-        ``messages`` is that of the present job, which may be another one than before. With False
-        the block is of no more use. Objects that the state no longer holds stay alive until
-        the next call, because messages of a lazy graph may still use them.
+        ``messages`` is that of the present job, which may have changed. After False the block is
+        unusable. Objects that the state no longer holds stay alive until the next call, because
+        messages of a lazy graph may still use them.
         """
         old_objects: list[Any] = []
         state = self.state()
@@ -128,7 +128,7 @@ class Block:
         return True
 
     def outside(self, names: Collection[str], arena: Arena) -> str:
-        """The first array of these attributes that does not lie in the arena; "" if all do."""
+        """The first array of these attributes outside of the arena; "" if there is none."""
         for name, slot in self._slots:
             for place, array in slot.arrays() if name in names else ():
                 if not arena.holds(array):
@@ -138,8 +138,8 @@ class Block:
     def check(self) -> None:
         """At the exit of the graph: raise :class:`MateError` if compiled regions were misled.
 
-        That is, if a Python region has bound an attribute anew that compiled regions use, or if a
-        compiled region ended early because numpy would have raised an error there.
+        This happens if a Python region has rebound an attribute that compiled regions use, or if a
+        compiled region ended early because numpy would have raised an error.
         """
         state = self.state()
         for name, slot in self._slots:
@@ -159,10 +159,10 @@ class Block:
 
 
 class _Slot:
-    """Words of one attribute and what they were made from."""
+    """Words of one attribute and their source."""
 
     def same(self, value: Any) -> bool:
-        """Whether the words hold this value already."""
+        """True if the words already hold this value."""
         raise NotImplementedError
 
     def load(self, value: Any) -> bool:
@@ -319,7 +319,7 @@ class _TuplesSlot(_Slot):
 
 
 def _same(value: Any, previous: Any, shape: Any) -> bool:
-    """Whether an item of a row is what it was: the same array, or an equal number."""
+    """True if an item of a row is unchanged: the same array, or an equal number."""
     if isinstance(previous, np.ndarray):
         return value is previous and value.shape == shape
     return type(value) is type(previous) and bool(value == previous or value != value)
@@ -434,7 +434,7 @@ def _plain(count: int, kind: Any) -> NDArray[Any]:
 
 
 def _fits(code_type: Array, value_type: Array | None) -> bool:
-    """Whether code for one type of array may run on another."""
+    """True if code for one type of array may run on another."""
     if value_type is None:
         return False
     if (value_type.element, value_type.ndim) != (code_type.element, code_type.ndim):

@@ -45,7 +45,7 @@ class CompiledGraph:
     """The compiled regions of a graph: their checked sources, and their code by type of state."""
 
     def __init__(self, graph: Graph) -> None:
-        """Raises :class:`GraphError` with the user's line for what cannot be compiled.
+        """Raises :class:`GraphError` with the user's line for code that cannot be compiled.
 
         An optional region that cannot be compiled becomes one of ``graph.fallbacks``.
         """
@@ -75,13 +75,13 @@ class CompiledGraph:
         self._code: dict[tuple[StateType, Regions], tuple[int | None, ...]] = {}
         self._kernels: dict[tuple[StateType, Regions], kernels.Kernels] = {}
         self._talking: dict[int, bool] = {}
-        """Region -> whether it starts messages."""
+        """Region -> True if it starts messages."""
         self._blocks: dict[tuple[int, int], Block] = {}
         self._lock = threading.Lock()
 
     def _read(self, region: Region) -> None:
         """Read and check a region and all functions that it calls."""
-        # A function that is refused must not stay among the known ones.
+        # A refused function must not stay among the known ones.
         functions = dict(self._pythonic if region.optional else self._functions)
         source = functions.get(region.body) or read(region.body, region.name, region=True)
         source.python = region.optional
@@ -93,7 +93,7 @@ class CompiledGraph:
         (self._pythonic if region.optional else self._functions).update(functions)
 
     def _fall_back(self, region: int, reason: Exception | str) -> None:
-        """Note why an optional region runs in Python; the first process says so, once."""
+        """Record why an optional region runs in Python; the first process reports it, once."""
         graph, name = self._graph(), self._names[region]
         if isinstance(reason, Exception) and isinstance(reason.__cause__, Refusal):
             reason = reason.__cause__
@@ -116,12 +116,12 @@ class CompiledGraph:
     ) -> Block:
         """The packed state, read now; call it at every entry of the graph.
 
-        ``messages`` tells how a context's messages are started. Each ``rank`` has blocks of its
-        own, which are used again while the state lives. With an arena the words lie there. Code is
-        loaded, or compiled if there is none, when the first state of a type is bound. Raises
-        :class:`MateError` for a state that cannot be packed and :class:`GraphError` for code that
-        cannot be compiled. Of optional regions neither is raised: the block has no code for them,
-        so they run in Python.
+        ``messages`` describes how a context's messages are started. Each ``rank`` has its own
+        blocks, which are reused while the state lives. With an arena the words lie there. Code is
+        loaded, or else compiled, when the first state of a type is bound. Raises :class:`MateError`
+        for a state that cannot be packed and :class:`GraphError` for code that cannot be compiled.
+        For optional regions neither is raised: the block has no code for them, so they run in
+        Python.
         """
         previous = self._blocks.get((id(state), rank)) or self._blocks.get((0, rank))
         if (
@@ -145,8 +145,8 @@ class CompiledGraph:
     def for_guests(self, block: Block) -> dict[int, tuple[int, frozenset[str]]]:
         """The regions that workers of other processes can run, if they can reach the arrays.
 
-        They start no messages and call no C functions of the state. Each has a number that stands
-        for its code in all processes, and the attributes that it uses.
+        They start no messages and call no C functions of the state. Each has a number for its code
+        that is equal in all processes, and the attributes that it uses.
         """
         code = self._kernels.get((block.kind, block.regions))
         kinds = dict(block.kind.attributes)
@@ -162,7 +162,7 @@ class CompiledGraph:
 
     @functools.cached_property
     def waiting(self) -> list[int]:
-        """The regions that wait for messages; they need a stack of their own."""
+        """The regions that wait for messages; they need their own stacks."""
         return [number for number, source in self._regions.items() if waits(source)]
 
     def refuse_waits(self) -> None:
@@ -180,7 +180,8 @@ class CompiledGraph:
         return self._talking[number]
 
     def _complete(self, block: Block, state: Any) -> bool:
-        """Whether no other region can be compiled for the state than when the block was made."""
+        """True if no further region can be compiled for the state than when the block was
+        created."""
         return len(block.regions) == len(self._regions) or block.regions == self._possible(state)
 
     def _refresh(self, block: Block, messages: Messages) -> bool:
@@ -223,7 +224,7 @@ class CompiledGraph:
         return block
 
     def _large(self, state: Any, region: int) -> Use | None:
-        """The first use of an attribute that holds a whole number of more than 64 bits."""
+        """The first use of an attribute that holds an integer of more than 64 bits."""
         for name, use in self._uses[region].items():
             value = getattr(state, name)
             numbers = value if isinstance(value, list | tuple) else [value]
@@ -232,7 +233,7 @@ class CompiledGraph:
         return None
 
     def _possible(self, state: Any) -> Regions:
-        """The regions that can see all that they use of this state."""
+        """The regions for which this state has all they use."""
         numbers = []
         for number in self._regions:
             if number in self._optional:
@@ -248,7 +249,8 @@ class CompiledGraph:
         return state_type(state, uses, [kind for kind, _ in self._code])
 
     def _entries(self, state: Any, regions: Regions) -> tuple[StateType, tuple[int | None, ...]]:
-        """The type of the state as these regions see it, and the address of each region's code."""
+        """The type of the state in the view of these regions, and the address of each region's
+        code."""
         with self._lock:
             if regions not in self._merged_uses:
                 self._merged_uses[regions] = merge(self._uses[number] for number in regions)
@@ -276,7 +278,7 @@ class CompiledGraph:
         return tuple(entries.get(n) for n in range(len(self._names)))
 
     def _stored_refusal(self, text: str) -> Exception:
-        """The refusal that was stored beside the code; lines count from those of its function."""
+        """The refusal stored with the code; its line numbers are relative to its function."""
         place, line, title, what = json.loads(text)
         sources = [*self._functions.values(), *self._pythonic.values()]
         if place is None:
@@ -284,7 +286,7 @@ class CompiledGraph:
         return Refusal(sources[place].file, sources[place].tree.lineno + line, title, what)
 
     def _key(self, kind: StateType, regions: Regions) -> bytes:
-        """A hash of all that the code depends on, except the compilers and the processor."""
+        """A hash of everything that affects the code, except the compilers and the processor."""
         sources = [*self._functions.values(), *self._pythonic.values()]
         numbers = {source: n for n, source in enumerate(sources)}
         words = [str(kind), *(f"{n} {numbers[self._regions[n]]}" for n in regions)]
@@ -361,7 +363,7 @@ class CompiledGraph:
                 return code
 
     def _refusal_text(self, error: Exception) -> str:
-        """A refusal as text that holds for all programs with the same functions."""
+        """A refusal as text that is valid for all programs with the same functions."""
         if not isinstance(error, Refusal):
             first = str(error).partition("\n")[0]
             return json.dumps([None, 0, "", f"{type(error).__name__}: {first}"])
@@ -400,9 +402,9 @@ _lock = threading.Lock()
 
 
 def compiled_graph(graph: Graph) -> CompiledGraph:
-    """The compiled regions of a graph in use; made at the first call, and shared by all ranks.
+    """The compiled regions of a graph in use; created at the first call, and shared by all ranks.
 
-    Raises :class:`GraphError` with the user's line for what cannot be compiled.
+    Raises :class:`GraphError` with the user's line for code that cannot be compiled.
     """
     with _lock:
         compiled = _graphs.get(graph)

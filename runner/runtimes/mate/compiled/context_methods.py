@@ -22,12 +22,12 @@ _types: Any = types  # for names that numba's annotations leave out
 
 
 def _function_address(builder: Any, rank: Any, at: int) -> Any:
-    """The address of a function of the runtime: each process has its own at the same place."""
+    """The address of a function of the runtime; its place is the same in each process."""
     return load_word(builder, load_word(builder, rank, at), 0)
 
 
 def _starting(at: int) -> Any:
-    """Call a function that starts a message; word ``at`` of the context says where it is."""
+    """Call a function that starts a message; word ``at`` of the context has its place."""
 
     def signature(
         _typing: Any, rank: Any, incoming: Any, array: Any, kind: Any, peer: Any, tag: Any
@@ -60,7 +60,7 @@ def _starting(at: int) -> Any:
 
 
 def _type_count_as(_typing: Any, rank: Any, kind: Any) -> Any:
-    """Call the function that counts time; gives the kind before."""
+    """Call the function that counts time; returns the previous kind."""
     if not isinstance(rank, NumbaRank):
         raise NumbaTypeError(f"{PREFIX}buffering is a method of the context, not of {rank}")
 
@@ -76,7 +76,7 @@ def _type_count_as(_typing: Any, rank: Any, kind: Any) -> Any:
 
 
 def _clock(at: int) -> Any:
-    """Call the function that reads a clock; word ``at`` of the context says where it is."""
+    """Call the function that reads a clock; word ``at`` of the context has its place."""
 
     def signature(_typing: Any, rank: Any) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
@@ -90,7 +90,7 @@ def _clock(at: int) -> Any:
 
 
 def _waiting(at: int) -> Any:
-    """Call a function that waits for messages; word ``at`` of the context says where it is."""
+    """Call a function that waits for messages; word ``at`` of the context has its place."""
 
     def signature(_typing: Any, rank: Any) -> Any:
         def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
@@ -111,7 +111,7 @@ _seconds, _cpu_seconds = _clock(3), _clock(4)
 
 
 def _check_message(name: str, buffer: Any, peer: Any, tag: Any) -> int:
-    """The kind of the elements; refuses what cannot be sent or received."""
+    """The kind of the elements; refuses elements that cannot be sent or received."""
     if not isinstance(buffer, types.Array):
         raise NumbaTypeError(f"{PREFIX}{name} takes an array, not {buffer}")
     if not buffer.is_contig:
@@ -129,7 +129,7 @@ def _check_message(name: str, buffer: Any, peer: Any, tag: Any) -> int:
 
 
 def _sending(name: str, call: Any) -> Callable[..., Any]:
-    """A method that gives a message to another rank: ``call`` is what starts it."""
+    """A method that sends a message to another rank by ``call``."""
 
     def specialise(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:
         kind = _check_message(name, buffer, dest, tag)
@@ -143,7 +143,7 @@ def _sending(name: str, call: Any) -> Callable[..., Any]:
 
 
 def _receiving(name: str, call: Any) -> Callable[..., Any]:
-    """A method that gets a message of another rank."""
+    """A method that receives a message from another rank."""
 
     def specialise(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
         kind = _check_message(name, buffer, source, tag)

@@ -1,6 +1,6 @@
-"""What a compiled function may contain: a check of its tree, before anything is compiled.
+"""The dialect of compiled functions: a check of a function's tree before compiling.
 
-Every refusal names the user's line, what is not possible there and what to write instead.
+Every refusal names the user's line, the impossible construct and what to write instead.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NEW_ARRAYS = frozenset({"astype", "copy", "flatten", "ravel", "reshape", "tolis
 
 
 def check(source: RegionSource) -> None:
-    """Raise :class:`GraphError` for the first thing in the function that cannot be compiled."""
+    """Raise :class:`GraphError` for the first part of the function that cannot be compiled."""
     arguments, region = source.tree.args, source.region
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.posonlyargs:
         raise source.refusal(
@@ -167,13 +167,13 @@ def _leaving(node: ast.AST, in_loop: bool) -> ast.AST | None:
 
 
 def _of_state(source: RegionSource, node: ast.Attribute) -> bool:
-    """Whether it is an attribute of the state, which may have any name."""
+    """True if this is an attribute of the state, which may have any name."""
     base = node.value
     return source.region and isinstance(base, ast.Name) and base.id == source.parameters[0]
 
 
 def _is_slice(node: ast.expr) -> bool:
-    """Whether it is a part of an array, as ``a[1:]`` or ``a[k, :]``."""
+    """True if this is a part of an array, such as ``a[1:]`` or ``a[k, :]``."""
     if not isinstance(node, ast.Subscript):
         return False
     index = node.slice

@@ -1,4 +1,4 @@
-"""Errors of numba, told in the user's lines."""
+"""Errors of numba, with the user's line numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runner.runtimes.mate.compiled.state import StateType
 from runner.runtimes.mate.errors import GraphError
 
 PREFIX = "compiled region: "
-"""Begins this package's own messages within those of numba."""
+"""Prefix of this package's own messages within those of numba."""
 _PLACE = re.compile(r'\bat (/[^"\n]*?) \((\d+)\)|File "([^"\n]+)", line (\d+)')
 _CALL = re.compile(r"No implementation of function .*? found for signature:\s*>>> (\S.*)")
 _LIBRARY = re.compile(r"No implementation of function Function\(<function [^_]\w* at ")
@@ -28,7 +28,7 @@ _SIMPLER = (
         for name, sign in {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**"}.items()
     ),
 )
-"""Types as numba writes them, and as users know them."""
+"""Types in numba's notation, and their names for users."""
 _NOISE = re.compile(
     r"(Failed in|During|- Resolution|There (is|are)|- Of which|Overload|Intrinsic|With argument|"
     r"Rejected as|File |>>>|raised from|\^|This |For more|Type of|def |Enable|No match|Known sig)"
@@ -101,7 +101,7 @@ def _is_in(file: str, line: int, function: RegionSource) -> bool:
 
 
 def _reason(text: str) -> str:
-    """What is wrong, from a message of numba: it repeats each cause once for every attempt."""
+    """The fault in a message of numba, which repeats each cause once for every attempt."""
     if PREFIX in text:
         return text.partition(PREFIX)[2].partition("\n")[0]
     call = _CALL.search(text)

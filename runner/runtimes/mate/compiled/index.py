@@ -1,13 +1,13 @@
-"""Functions made anew from their source, with every index marked.
+"""Functions rebuilt from their source, with every index marked.
 
-numba lets negative indices of signed type count from the end of an array, as Python does. The code
-for that stops vectorisation (a factor of four in a stencil). So compiled functions take indices as
-unsigned numbers: ``a[e]`` becomes ``a[index(e)]`` unless ``e`` is a constant or a slice. An index
-that is negative then reads outside of the array. The checked plain mode finds these: it runs the
-same marked functions in Python, where ``index`` raises an error for a negative number.
+numba lets negative indices of signed type count from the end of an array, as Python does. This code
+prevents vectorisation (a factor of four in a stencil). So compiled functions use unsigned indices:
+``a[e]`` becomes ``a[index(e)]`` unless ``e`` is a constant or a slice. A negative index then reads
+outside of the array. The checked plain mode finds these: it runs the same marked functions in
+Python, where ``index`` raises an error for a negative number.
 
 Functions that keep Python's rules (``RegionSource.python``) and those of ``numba.njit`` stay as
-they are written.
+written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def with_index(
     helpers: dict[RegionSource, Callable[..., Any]],
     count_as: Callable[..., Any] | None = None,
 ) -> types.FunctionType:
-    """The function with ``index`` around its indices and with these helpers in place of its own.
+    """The function with ``index`` around its indices and with these helpers instead of its own.
 
     ``count_as(context, kind)`` replaces ``with context.buffering():`` if it is given. Its lines are
     those of the user's file. Constants have the values that they had when the source was resolved.
@@ -122,7 +122,7 @@ def _count_call(context: ast.expr, kind: ast.expr) -> ast.Call:
 def with_index_check(body: Callable[..., Any], name: str) -> Callable[[Any, int], None]:
     """The region in plain Python, raising ``IndexError`` with its place for a negative index.
 
-    The source is read at the first call, when all names that it uses are known.
+    The source is read at the first call, when all its names are known.
     """
 
     @functools.cache

@@ -1,4 +1,4 @@
-"""How the words of states and lists are read in compiled code, and how a region is compiled.
+"""Reading the words of states and lists in compiled code, and compiling a region.
 
 Importing this module imports numba, as importing :mod:`runner.runtimes.mate.compiled.numba_types`
 does.
@@ -92,7 +92,7 @@ lower_getattr_generic(NumbaRank)(_lower_rank)
 
 
 def _index(_typing: Any, index: Any) -> Any:
-    """An index as unsigned number; anything that is no whole number as it is."""
+    """An index as unsigned number; anything but an integer is unchanged."""
     whole = isinstance(index, types.Integer)
 
     def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
@@ -224,8 +224,8 @@ def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int
 def dispatcher(function: Any, source: RegionSource) -> Any:
     """The function as numba compiles it: without allocation, and by default without checks.
 
-    Where ``source`` keeps Python's rules, indices are checked. Where the user has decorated it, the
-    user's options are in force. It may be marked as one of distinct arrays.
+    If ``source`` keeps Python's rules, indices are checked. If the user has decorated it, the
+    user's options apply. It may be marked as having distinct arrays.
     """
     options: dict[str, Any] = {"error_model": "numpy", "boundscheck": source.python}
     if source.jit is not None:

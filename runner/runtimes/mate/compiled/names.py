@@ -1,4 +1,4 @@
-"""What the names of a compiled function mean: constants, functions, numpy and math.
+"""The meaning of the names in a compiled function: constants, functions, numpy and math.
 
 Everything else from outside of a function is refused: compiled code sees the state and its own
 variables.
@@ -40,10 +40,10 @@ _SCALARS = (bool, int, float, complex, np.bool_, np.integer, np.floating, np.com
 
 
 def resolve(source: RegionSource, sources: dict[Callable[..., Any], RegionSource]) -> None:
-    """Find out what every name means that the function does not bind itself.
+    """Resolve every name that the function does not bind itself.
 
-    Functions that it calls are read, checked and resolved too, and added to ``sources``. Raises
-    :class:`GraphError` for what cannot be compiled.
+    Functions that it calls are read, checked and resolved, too, and added to ``sources``. Raises
+    :class:`GraphError` for code that cannot be compiled.
     """
     sources[source.function] = source
     dialect.check(source)
@@ -60,7 +60,7 @@ def resolve(source: RegionSource, sources: dict[Callable[..., Any], RegionSource
 
 
 def is_constant(value: Any) -> bool:
-    """Whether the value may stand in compiled code: a number or a tuple of such values."""
+    """True if compiled code may contain the value: a number or a tuple of such values."""
     if isinstance(value, tuple):
         return all(is_constant(v) for v in value)
     return isinstance(value, _SCALARS)
@@ -179,12 +179,12 @@ class _Resolver(ast.NodeVisitor):
 
 
 def is_numba_function(value: Any) -> bool:
-    """Whether ``numba.njit`` or ``numba.jit`` has decorated it."""
+    """True if ``numba.njit`` or ``numba.jit`` has decorated it."""
     return hasattr(value, "py_func") and hasattr(value, "targetoptions")
 
 
 def _is_prange(value: Any) -> bool:
-    """Whether it is ``numba.prange``, which is ``range`` where nothing runs in parallel."""
+    """True if this is ``numba.prange``, which is ``range`` without parallel code."""
     return (
         getattr(value, "__name__", "") == "prange"
         and (getattr(value, "__module__", None) or "").partition(".")[0] == "numba"
@@ -192,7 +192,7 @@ def _is_prange(value: Any) -> bool:
 
 
 def _of_library(value: Any) -> bool:
-    """Whether it is numpy or math, or a function or number type of them."""
+    """True if this is numpy or math, or one of their functions or number types."""
     if value is np or value is math:
         return True
     if isinstance(value, np.ufunc):

@@ -1,8 +1,8 @@
-"""Arithmetic of elements that have fewer than 64 bits, where compiled code differs from numpy.
+"""Arithmetic of elements with fewer than 64 bits, where compiled code differs from numpy.
 
 numpy keeps the type of an element (``float32 * 0.5`` is a ``float32``, ``int32 + int32`` an
 ``int32``), compiled code widens it. Regions that keep Python's rules must give numpy's bits, so
-they are refused where the types of the operands make a difference.
+they are refused if the operands' types make a difference.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _operations(
 
 
 def _wider_type(operands: list[Any]) -> str:
-    """The type that would be widened; "" if there is none."""
+    """The type that would be widened; "" if none would."""
     if not all(isinstance(kind, types.Number | types.Boolean) for kind in operands):
         return ""
     same = len(set(operands)) == 1

@@ -77,7 +77,7 @@ def array_type(array: Array) -> Any:
 
 
 def item_type(item: Array | Tuples) -> Any:
-    """The type of what a list holds: arrays, or tuples of columns."""
+    """The type of a list's items: arrays, or tuples of columns."""
     if isinstance(item, Array):
         return array_type(item)
     return _types.Tuple([numba_type(column) for column in item.columns])

@@ -19,7 +19,8 @@ from runner.runtimes.mate.errors import GraphError
 
 
 class Refusal(GraphError):
-    """Code that cannot be compiled: ``line`` of ``file``, in the function ``title``, and why."""
+    """Code that cannot be compiled: ``line`` of ``file``, in the function ``title``, and the
+    reason."""
 
     def __init__(self, file: str, line: int, title: str, what: str) -> None:
         super().__init__(
@@ -36,7 +37,7 @@ class RegionSource:
     title: str
     """``region compute`` or ``function flux``, for messages."""
     region: bool
-    """Whether the runtime calls it, with the state and the iteration."""
+    """True if the runtime calls it, with the state and the iteration."""
     file: str
     text: str
     tree: ast.FunctionDef
@@ -48,7 +49,7 @@ class RegionSource:
     libraries: dict[str, Any] = field(default_factory=dict)
     """Name -> ``numpy``, ``math``, or a function of them."""
     python: bool = False
-    """Whether it keeps Python's rules: negative indices count from the end, all are checked."""
+    """True if it keeps Python's rules: negative indices count from the end, and all are checked."""
     jit: dict[str, Any] | None = None
     """The options of a function that the user has decorated with ``numba.njit``."""
 
@@ -57,11 +58,11 @@ class RegionSource:
         return [a.arg for a in self.tree.args.args]
 
     def helper(self, node: ast.expr) -> RegionSource | None:
-        """The function that a call's ``func`` names, if it is compiled too."""
+        """The function named by a call's ``func``, if it is compiled, too."""
         return self.helpers.get(dotted_name(node))
 
     def refusal(self, node: ast.AST | None, what: str) -> Refusal:
-        """The error for this place; ``what`` says what is not possible and what to do."""
+        """The error for this place; ``what`` says what is impossible and what to do."""
         return self.refusal_at(getattr(node, "lineno", None) or self.tree.lineno, what)
 
     def refusal_at(self, line: int, what: str) -> Refusal:
@@ -92,7 +93,7 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
     (:mod:`runner.runtimes.mate.compiled.names`).
 
     ``name`` is for messages; ``region``: it is a region of this name. Raises :class:`GraphError`
-    for what is no plain function with a source file.
+    for anything but a plain function with a source file.
     """
     title = f"{'region' if region else 'function'} {name}"
     if not isinstance(function, types.FunctionType):
@@ -143,7 +144,7 @@ def without_types(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 class _Plain(ast.NodeTransformer):
-    """Leaves out the types of variables, which say nothing to the compiler."""
+    """Removes the types of variables, which are irrelevant to the compiler."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:

@@ -1,4 +1,4 @@
-"""The types of a state's attributes, as compiled code knows them, and the words that hold them.
+"""The types of a state's attributes in compiled code, and the words that hold them.
 
 A state is packed into words of 8 bytes: one word of the runtime, then each attribute in turn. An
 array takes its address, its extents and its strides in bytes; a list of arrays takes its length and
@@ -25,8 +25,8 @@ from runner.runtimes.mate.place import Place
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
 """Attributes of the context that compiled code can use."""
 OWN = 9
-"""Words of a context before these: the address of its record, and where the addresses are of what
-:attr:`runner.runtimes.core.core.Core.called` names."""
+"""Words of a context before these: the address of its record, and the places of the addresses in
+:attr:`runner.runtimes.core.core.Core.called`."""
 HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (
@@ -66,7 +66,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A list or tuple of numbers, seen as an array that cannot be changed."""
+    """A list or tuple of numbers, seen as a read-only array."""
 
     element: str
     words = 3
@@ -135,8 +135,8 @@ Attribute = Number | Array | Numbers | Arrays | Tuples | Function | Rank
 class StateType:
     """The attributes of a state in the order of their words.
 
-    ``guesses`` names lists that were empty; nothing but their use says what they would hold. If the
-    state is the context itself, the only attribute is the context, called ``""``.
+    ``guesses`` names lists that were empty; only their use shows what they would hold. If the state
+    is the context itself, the only attribute is the context, called ``""``.
     """
 
     attributes: tuple[tuple[str, Attribute], ...]
@@ -166,10 +166,10 @@ class StateType:
 def state_type(state: Any, uses: dict[str, Use], others: Iterable[StateType] = ()) -> StateType:
     """The types of the attributes that compiled functions use.
 
-    ``others``: the types of other ranks' states. An empty list is taken to hold what theirs do;
-    else what its use suggests: whole numbers, or arrays of ``float64`` or of indices. Raises
-    :class:`MateError` for an attribute that is missing or cannot be packed, and
-    :class:`GraphError` for a use of the context that compiled code does not have.
+    ``others``: the types of other ranks' states. An empty list gets the item type of theirs, else
+    the one suggested by its use: integers, or arrays of ``float64`` or of indices. Raises
+    :class:`MateError` for an attribute that is missing or cannot be packed, and :class:`GraphError`
+    for an unsupported use of the context.
     """
     if isinstance(state, Place):
         for name, use in uses.items():
@@ -283,7 +283,7 @@ def array_type(array: NDArray[Any]) -> Array | None:
 
 @functools.cache
 def _element(kind: np.dtype[Any]) -> str | None:
-    """The name of the elements' type; None if compiled code does not know it."""
+    """The name of the elements' type; None if compiled code does not support it."""
     # numpy makes the name anew each time.
     return kind.name if kind.name in KINDS and kind.isnative else None
 
@@ -321,7 +321,7 @@ def _list(values: list[Any] | tuple[Any, ...], name: str, use: Use) -> Numbers |
 
 
 def tuples_type(values: list[Any] | tuple[Any, ...]) -> Tuples | None:
-    """The type of a list of tuples; None if it is none, or if compiled code cannot use it."""
+    """The type of a list of tuples; None if it is not one, or if compiled code cannot use it."""
     if not all(isinstance(v, tuple) for v in values) or len({len(v) for v in values}) != 1:
         return None
     columns: list[Number | Array] = []

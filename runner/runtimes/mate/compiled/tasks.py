@@ -32,17 +32,17 @@ class Tasks:
         self._core, self._process, self._processes, self._size = core, process, processes, size
         self._blocks: list[Block] = []
         self.parts: list[Part] = []
-        """Of each task, in the order in which they were bound."""
+        """The parts of the tasks, in the order in which they were bound."""
         self._begin_flags: list[bool] = []
         self._stacks: Stacks | None = None
 
     def bind(self, number: int, state: Any, indices: Sequence[int]) -> None:
-        """Bind the next task, whose number in the job is given.
+        """Bind the next task, with its number in the job.
 
         ``state``: its ``regions`` are a graph, and its ``ctx`` is set here. ``indices``: which of
         its regions run, the most urgent first.
 
-        Raises :class:`GraphError` for what cannot be compiled.
+        Raises :class:`GraphError` for code that cannot be compiled.
         """
         core, place = self._core, len(self.parts)
         if not state.regions.compiled:
@@ -74,7 +74,7 @@ class Tasks:
         self._begin_flags.append(False)
 
     def turn(self, worker: int, place: int, steps: int) -> int:
-        """Begin a task, or end it when all its steps have run: an answer for the core.
+        """Start a task, or end it after all its steps: an answer for the core.
 
         Raises :class:`runner.runtimes.mate.errors.MateError` if compiled code was misled.
         """
@@ -116,7 +116,7 @@ def message_table(comm: Any, most: int, is_serialized: bool, top: int = 0) -> Me
 
 
 def failure(core: Core, code: int) -> MateError:
-    """The error that compiled code has found."""
+    """The error found by compiled code."""
     fields = CORE.failed_a, CORE.failed_b, CORE.failed_c
     a, b, c = (core.word(field) for field in fields)
     if code == MPI_FAILED:

@@ -1,7 +1,7 @@
-"""Which attributes of the state the compiled functions use, and how.
+"""The attributes of the state that compiled functions use, and how.
 
-The state may only be used as ``part.name``, or be handed to a function: so the attributes that a
-graph needs are known before anything is compiled, and only these are read.
+The state may only be used as ``part.name``, or be passed to a function: so the needed attributes of
+a graph are known before compiling, and only these are read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from runner.runtimes.mate.compiled.source import RegionSource, dotted_name
 
 BLOCKING = ("send", "recv", "wait", "post", "take")
-"""What only a region with a stack of its own can use (:mod:`runner.runtimes.core.fiber`)."""
+"""Methods only for a region with its own stack (:mod:`runner.runtimes.core.fiber`)."""
 MESSAGES = ("isend", "irecv", *BLOCKING)
 CLOCKS = ("seconds", "cpu_seconds")
 METHODS = (*MESSAGES, *CLOCKS, "buffering")
@@ -28,7 +28,7 @@ class Role:
     ndim: int
     """0 for numbers."""
     whole: bool = False
-    """Whether elements of the arrays are used as whole numbers: as indices, or in a range."""
+    """True if elements of the arrays are used as integers: as indices, or in a range."""
     parts: tuple[Role | None, ...] = ()
     """Of tuples: how each place is used."""
 
@@ -43,7 +43,7 @@ class Use:
     members: dict[str, tuple[RegionSource, ast.AST]] = field(default_factory=dict)
     """``x`` of ``part.name.x`` -> its first place."""
     role: Role | None = None
-    """How items are used; None if that is not seen."""
+    """The use of the items; None if unknown."""
 
 
 class Uses:
@@ -90,7 +90,7 @@ class Uses:
 
 
 def merge(uses: Iterable[dict[str, Use]]) -> dict[str, Use]:
-    """The uses of several regions as one: the first place, all members, the largest role."""
+    """The uses of several regions merged: the first place, all members, the largest role."""
     uses_by_name: dict[str, Use] = {}
     for one in uses:
         for name, use in one.items():
@@ -113,24 +113,24 @@ def _join(one: Role | None, other: Role | None) -> Role | None:
 
 
 def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
-    """All functions that a function calls, also through others (it does not call itself)."""
+    """All functions that a function calls, directly or through others (it does not call itself)."""
     for helper in source.helpers.values():
         yield helper
         yield from helpers_of(helper)
 
 
 def talks(source: RegionSource) -> bool:
-    """Whether a region, or a function that it calls, starts messages."""
+    """True if a region, or a function that it calls, starts messages."""
     return _calls(source, MESSAGES)
 
 
 def waits(source: RegionSource) -> bool:
-    """Whether a region, or a function that it calls, waits for messages."""
+    """True if a region, or a function that it calls, waits for messages."""
     return _calls(source, BLOCKING)
 
 
 def _calls(source: RegionSource, methods: tuple[str, ...]) -> bool:
-    """Whether methods of the context are used; a function of a module may have such a name."""
+    """True if methods of the context are used; a function of a module may have the same name."""
     return any(
         isinstance(node, ast.Attribute) and node.attr in methods and function.helper(node) is None
         for function in (source, *helpers_of(source))
@@ -139,7 +139,7 @@ def _calls(source: RegionSource, methods: tuple[str, ...]) -> bool:
 
 
 def check_calls(source: RegionSource, path: tuple[RegionSource, ...] = ()) -> None:
-    """Raise :class:`GraphError` for a function that calls itself, also through others."""
+    """Raise :class:`GraphError` for a function that calls itself, directly or through others."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and (helper := source.helper(node.func)):
             if helper is source or helper in path:
@@ -217,7 +217,7 @@ def _loads(source: RegionSource, name: str) -> Iterator[ast.Name]:
 def _roles_of_items(
     source: RegionSource, sequence: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Iterator[Role]:
-    """How the items of a list are used, followed through names and calls."""
+    """The use of a list's items, followed through names and calls."""
     for place in _aliases(source, sequence, parents):
         parent = parents[place]
         if isinstance(parent, ast.Subscript) and parent.value is place:
@@ -237,7 +237,7 @@ def _roles_of_items(
 def _role(
     source: RegionSource, target: ast.expr, parents: dict[ast.AST, ast.AST], depth: int
 ) -> Role | None:
-    """How a variable is used."""
+    """The use of a variable."""
     whole: Role | None = None
     for node in _loads(source, target.id) if isinstance(target, ast.Name) else ():
         for role in _roles(source, node, parents, depth):
@@ -246,7 +246,7 @@ def _role(
 
 
 def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
-    """What a loop over ``node`` binds, also through ``zip`` and ``enumerate``."""
+    """The target of a loop over ``node``, also through ``zip`` and ``enumerate``."""
     parent = parents[node]
     if isinstance(parent, ast.For) and parent.iter is node:
         return parent.target
@@ -264,7 +264,7 @@ def _loop_variable(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | 
 
 
 def _is_whole(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
-    """Whether an expression is a part of an index, or a bound of a range."""
+    """True if an expression is a part of an index, or a bound of a range."""
     parent = parents[node]
     while isinstance(parent, ast.BinOp | ast.UnaryOp | ast.Tuple | ast.Slice):
         node, parent = parent, parents[parent]

@@ -1,4 +1,4 @@
-"""Words for the errors that compiled code finds."""
+"""Messages for the errors found by compiled code."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from runner.runtimes.mate.task import ENDED, Task
 
 
 def native_failure(core: Core, code: int, task: Task | None, a: int, b: int, c: int) -> MateError:
-    """The error with this code and its three words (:mod:`runner.runtimes.core.words`); not MPI's
-    own.
+    """The error with this code and its three words (:mod:`runner.runtimes.core.words`), except
+    MPI's.
     """
     rank = f"rank {task.rank}" if task else "a rank"
     verb = "receive from" if b else "send to"

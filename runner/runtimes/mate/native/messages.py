@@ -1,7 +1,7 @@
-"""Messages within a process that Python code starts while compiled regions may be the partner.
+"""Messages within a process that Python code starts and whose partner may be a compiled region.
 
-Compiled code cannot see the Python mailbox, so its own mail takes all messages. It knows those of
-Python code by a number.
+Compiled code cannot see the Python mailbox, so its own mail takes all messages. Those of Python
+code are identified by a number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class NativeMessages:
-    """The messages of Python code that have no partner yet."""
+    """The messages of Python code without a partner."""
 
     def __init__(self, core: Core, lock: threading.Lock, thread: Any, layer: MessageLayer) -> None:
         self._core = core
@@ -32,11 +32,11 @@ class NativeMessages:
         self._mailbox = layer.mailbox
         self._locations = layer.ranks.locations
         self._letters: dict[int, Request] = {}
-        """Requests within the process that have no partner yet, by number."""
+        """Requests within the process without a partner, by number."""
         self._letter = 0
 
     def take_over(self) -> None:
-        """Take all messages from the Python mailbox, from now on."""
+        """From now on, take all messages from the Python mailbox."""
         self._mailbox.move(self._leave, self._hand_over)
 
     def _leave(self, request: Request) -> int:
@@ -88,5 +88,5 @@ class NativeMessages:
         self._transport.deliver(request)
 
     def copy(self, give: int, get: int) -> None:
-        """Copy between two messages of Python code, of which one has an MPI datatype."""
+        """Copy between two messages of Python code, one of which has an MPI datatype."""
         self._transport.copy(self._letters[give].buffer, self._letters[get].buffer)

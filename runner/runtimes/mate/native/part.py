@@ -1,4 +1,4 @@
-"""A rank's part of a graph on the compiled core, as far as Python code needs it."""
+"""A rank's part of a graph on the compiled core, for Python code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NativeNode:
-    """One region of one rank, as far as Python code needs it."""
+    """One region of one rank, for Python code."""
 
     __slots__ = (
         "address",
@@ -38,9 +38,9 @@ class NativeNode:
         self.message_count = 0
         """Messages that Python code has started in the running execution."""
         self.completion_count = 0
-        """Number of these that are complete before its function has returned."""
+        """Number of these that completed before its function returned."""
         self.runs = False
-        """Whether its function may run; then completions are counted here, without compiled code.
+        """True if its function may run; then completions are counted here, without compiled code.
 
         It changes with the scheduler's lock held if there are messages.
         """
@@ -51,7 +51,7 @@ class NativeNode:
         self.runs = True
 
     def end(self, lock: threading.Lock) -> int:
-        """Its function has returned; the answer to compiled code (see
+        """Its function has returned; returns the answer for compiled code (see
         :mod:`runner.runtimes.core.words`).
 
         From now on compiled code counts the completions.
@@ -85,10 +85,10 @@ class NativePart:
         self.nodes = [NativeNode(self, n, a) for n, a in enumerate(record.nodes)]
         self.state: Any = None
         self.block: Block | None = None
-        """What the compiled regions see of the state."""
+        """The state in the view of compiled regions."""
         self.old_block: Block | None = None
         self.shared: tuple[Block, int] | None = None
-        """The block whose regions guests may run, and how often it was loaded by then."""
+        """The block whose regions guests may run, and its number of loads at that time."""
         self.links: list[tuple[NativeNode, NativeNode, int]] = []
         """Target, source and lead of each dependency."""
 

@@ -3,8 +3,7 @@ Python one.
 
 Compiled code decides what runs next, on each worker's thread. It calls Python to resume a rank's
 function, to run a region that is a Python function, and to poll messages that Python code started.
-What only Python code needs (requests that a rank awaits, collectives) stays in Python, under
-``lock``.
+Data only for Python code (awaited requests, collectives) stay in Python, under ``lock``.
 """
 
 from __future__ import annotations
@@ -107,9 +106,9 @@ class NativeScheduler:
         self._graphs: dict[Graph, list[NativePart]] = {}
         self._nodes: list[NativeNode] = []
         self._coroutines: dict[Task, Any] = {}
-        """The ``async`` regions that wait."""
+        """The waiting ``async`` regions."""
         self._has_compiled = False
-        """Whether compiled regions may call MPI."""
+        """True if compiled regions may call MPI."""
 
     def connect(self, layer: MessageLayer) -> None:
         """Let compiled code send and receive."""
@@ -123,12 +122,12 @@ class NativeScheduler:
         self.core.meet()
 
     def set_home(self, task: Task, worker: int) -> None:
-        """Let a rank be queued for this worker from now on."""
+        """From now on, queue a rank for this worker."""
         if not self._shared_queue:
             self.core.set_home(task.local, worker)
 
     def compute_s(self, task: Task, workers: Sequence[WorkerTimes]) -> float:
-        """Seconds in the rank's bodies when the workers' times were these, just now."""
+        """Seconds in the rank's bodies at the time of these worker times, just now."""
         memory, rank = self.core.memory, self.core.ranks[task.local]
         while True:
             total = memory.get_real(rank + RANK.compute)
@@ -151,7 +150,7 @@ class NativeScheduler:
 
     @property
     def ready(self) -> bool:
-        """Whether a rank waits for a worker."""
+        """True if a rank waits for a worker."""
         words = self._words
         for head, tail in self._queues:  # noqa: SIM110
             # A generator would cost as much as starting a message.
@@ -160,20 +159,20 @@ class NativeScheduler:
         return False
 
     def wake(self, task: Task, urgent: bool = False) -> None:
-        """Make the rank ready: what it waits for may have happened."""
+        """Make the rank ready: the event that it waits for may have happened."""
         self.core.wake(self.core.ranks[task.local])
 
     def call_workers(self) -> None:
-        """Nothing to do: a worker was called when the rank became ready."""
+        """Nothing to do: a worker was woken when the rank became ready."""
 
     def call_poller(self, first: bool) -> None:
-        """See to it that a worker polls the message that was started."""
+        """Make sure that a worker polls the started message."""
         self.core.set_word(CORE.outside, 1)
         self.core.call_poller()
 
     def complete(self, requests: Iterable[Request]) -> None:
         """Count these messages as complete; wake the ranks that wait for them."""
-        # Messages of one region mostly follow each other: one call counts them all.
+        # Messages of one region usually follow each other: one call counts them all.
         region: Any = None
         count = 0
         has_log = self.log is not None
@@ -206,7 +205,7 @@ class NativeScheduler:
             self.core.complete(self._thread.worker, region.address, count)
 
     def over(self) -> bool:
-        """Whether no worker has any more work."""
+        """True if no worker has any more work."""
         return bool(self.core.word(CORE.stop))
 
     def fail(self, task: Task | None, error: BaseException) -> None:
@@ -218,7 +217,7 @@ class NativeScheduler:
                 self.on_failure(task, error)
 
     def part(self, task: Task, graph: Graph) -> NativePart:
-        """The rank's part of a graph; the first rank that asks makes those of all local ranks."""
+        """The rank's part of a graph; the first call creates those of all local ranks."""
         if graph not in self._graphs:
             graph.edges()
             urgent = [region.priority > 0 for region in graph.regions]
@@ -248,7 +247,7 @@ class NativeScheduler:
             self.core.link(target.address, other.address, lead)
 
     def add_neighbor(self, task: Task, neighbor: int) -> None:
-        """Register a neighbour for present and future graphs; a second time changes nothing."""
+        """Register a neighbour for present and future graphs; repetitions change nothing."""
         if neighbor in task.neighbors:
             return
         task.neighbors.append(neighbor)
@@ -298,7 +297,7 @@ class NativeScheduler:
             self._arena,
         )
         old, part.block = part.block, block
-        # The messages of a lazy entry before this one may still use the old block's arrays.
+        # The messages of a previous lazy entry may still use the old block's arrays.
         part.old_block = old if old is not block else None
         if old is not block:
             for region in part.graph.regions:
@@ -310,7 +309,7 @@ class NativeScheduler:
         return block
 
     def _share(self, part: NativePart, shareable: Shareable, block: Block, arena: Arena) -> None:
-        """Let guests run what they can of the part."""
+        """Let guests run the possible regions of the part."""
         check_sharing(part.graph, shareable, block, arena)
         for region, (number, _) in shareable.items():
             with self.lock:
@@ -328,7 +327,7 @@ class NativeScheduler:
         while task.message_count != task.completion_count:
             yield
 
-    # What compiled code calls, without the lock.
+    # Functions called by compiled code, without the lock.
 
     def _call(self, kind: int, a: int, b: int) -> int:
         try:
@@ -398,7 +397,7 @@ class NativeScheduler:
         node: Any = task.owner
         del self._coroutines[task]
         task.owner = None
-        # What the region waited for has replaced it.
+        # The awaited event has replaced it.
         task.blocker = node.part
         return int(node.end(self.lock))
 
@@ -409,7 +408,7 @@ class NativeScheduler:
         task.clock = self.clocks[worker]
 
     def _leave(self, worker: int) -> None:
-        """Python code of a rank has returned, after messages perhaps."""
+        """Python code of a rank has returned, perhaps after starting messages."""
         self.clocks[worker].settle()
         self._look_outside()
 
@@ -428,7 +427,7 @@ class NativeScheduler:
             self.fail(task, error)
 
     def _fail_with(self, code: int) -> None:
-        """An error that compiled code has found."""
+        """An error found by compiled code."""
         core = self.core
         address = core.word(CORE.failed_rank)
         task = self.tasks[core.ranks.index(address)] if address else None
@@ -447,7 +446,7 @@ class NativeScheduler:
         self.core.work(self.core.workers[number])
 
     def settle(self) -> None:
-        """Bring what the core has counted into the tasks and the log; no worker runs any more."""
+        """Transfer the core's counts into the tasks and the log; no worker runs any more."""
         get = self.core.memory.get
         for task, rank in zip(self.tasks, self.core.ranks, strict=True):
             places = [get(rank + RANK.places0 + 8 * n) for n in range(4)]
@@ -457,8 +456,8 @@ class NativeScheduler:
         if self.log is not None:
             self._settle_log(self.log)
         self.core.close()
-        # A graph keeps the blocks of states that live. A state mostly leads to its context and from
-        # there to here, so it would live for ever.
+        # A graph keeps the blocks of living states. A state usually refers to its context, which
+        # refers back to here, so it would live for ever.
         for parts in self._graphs.values():
             for part in parts:
                 part.state = part.block = part.old_block = part.shared = None

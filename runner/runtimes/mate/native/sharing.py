@@ -1,4 +1,4 @@
-"""Whether other processes of the node (guests) can run the regions of a graph."""
+"""Checks if other processes of the node (guests) can run the regions of a graph."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
     from runner.runtimes.mate.compiled import Block
 
 Shareable = Mapping[int, tuple[int, frozenset[str]]]
-"""Regions that guests may run: the number of the code in all processes, the attributes it uses."""
+"""Regions for guests: the number of the code, equal in all processes, and its attributes."""
 
 
 def check_sharing(graph: Graph, shareable: Shareable, block: Block, arena: Arena) -> None:
-    """Raise :class:`MateError` if guests can run nothing of the graph, or cannot reach an array."""
+    """Raise :class:`MateError` if guests can run no region of the graph, or cannot reach an
+    array."""
     for region, (_, uses) in shareable.items():
         if array := block.outside(uses, arena):
             raise MateError(

@@ -1,4 +1,4 @@
-"""The number of workers that sleep, as the parts of the runtime that start messages see it."""
+"""The number of sleeping workers, for the parts of the runtime that start messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SLEEPING = CORE.sleeping >> 3
 
 
 class NativeSleepers:
-    """The workers that sleep."""
+    """The sleeping workers."""
 
     __slots__ = ("_count",)
 
@@ -22,7 +22,7 @@ class NativeSleepers:
 
 
 class NoSleepers:
-    """Those of a process with one worker: it is awake when Python code asks."""
+    """The sleepers of a process with one worker: it is awake when Python code asks."""
 
     __slots__ = ("asleep",)
 

@@ -30,7 +30,7 @@ __all__ = ["RegionForm", "Translation", "TranslationError", "translate", "transl
 
 @dataclass(frozen=True)
 class Translation:
-    """A translated program, and what became of each of its regions, in their order."""
+    """A translated program, and the form of each of its regions, in order."""
 
     text: str
     regions: tuple[RegionForm, ...]
@@ -42,7 +42,7 @@ def translate(text: str, file: str = "program") -> str:
 
 
 def translation(text: str, file: str = "program") -> Translation:
-    """The program as one of the runtime; ``file`` is its name for messages.
+    """The program translated for the runtime; ``file`` is its name for messages.
 
     Raises TranslationError, with file and line, if a statement cannot be translated.
     """
@@ -54,9 +54,9 @@ def translation(text: str, file: str = "program") -> Translation:
 
 
 def _check_python(text: str, file: str) -> None:
-    """Parse with Python first: Python's parser has limits at which libcst's exhausts the stack.
+    """Parse with Python first: its parser has limits at which libcst's would exhaust the stack.
 
-    A process whose stack is exhausted ends.
+    A process with an exhausted stack crashes.
     """
     try:
         ast.parse(text)

@@ -1,4 +1,4 @@
-"""Checks of a program before anything is changed: what it may not contain."""
+"""Checks of a program for forbidden constructs, before anything is changed."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _IMPORTS = {
 
 
 def is_main(statement: cst.BaseStatement) -> bool:
-    """Whether the statement is ``if __name__ == "__main__":``."""
+    """True if the statement is ``if __name__ == "__main__":``."""
     return isinstance(statement, cst.If) and m.matches(statement.test, MAIN_TEST)
 
 
 def check_directives(module: cst.Module, fail: Fail) -> None:
-    """Check that directives stand before statements, and regions in graphs in functions."""
+    """Check that directives precede statements, and that regions are in graphs in functions."""
     directives = _Directives(fail)
     module.visit(directives)
     module.visit(_Comments(directives.read, fail))
@@ -122,7 +122,7 @@ class _Imports(cst.CSTVisitor):
 def check_module(
     module: cst.Module, calls: frozenset[cst.Call], communicators: set[str], fail: Fail
 ) -> None:
-    """Check that an import waits for nothing and asks for no rank: a process imports once."""
+    """Check that the module waits for nothing and needs no rank: a process imports it once."""
     for statement in module.body:
         if not is_main(statement):
             statement.visit(_AtImport(calls, communicators, fail))
@@ -158,7 +158,7 @@ class _AtImport(cst.CSTVisitor):
 
 
 def check_main(wrapper: MetadataWrapper, fail: Fail) -> None:
-    """Check the starting block: its names belong to one rank, so functions cannot read them."""
+    """Check the main block: its names belong to one rank, so functions cannot read them."""
     for block in wrapper.module.body:
         if not is_main(block):
             continue

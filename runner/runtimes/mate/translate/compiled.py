@@ -1,8 +1,8 @@
 """Regions that can be compiled: each becomes a function of the module, ``region(state, i)``.
 
-``state`` has the variables of the enclosing function. What the function may contain is decided by
-the checks of :mod:`runner.runtimes.mate.compiled`, which see it as it will stand in the translated
-program.
+``state`` has the variables of the enclosing function. The checks of
+:mod:`runner.runtimes.mate.compiled` decide what the function may contain; they see it in its
+translated form.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PythonRegion(Exception):
 
 @dataclass(frozen=True)
 class Enclosing:
-    """The functions that enclose a graph, as the program has them."""
+    """The functions that enclose a graph, in the original program."""
 
     function: cst.FunctionDef
     """The one with the graph."""
@@ -50,12 +50,12 @@ class Enclosing:
     """Names of the functions around it."""
     graph: cst.CSTNode
     rebound: frozenset[str]
-    """Names that functions inside of functions bind anew (``nonlocal``)."""
+    """Names that inner functions rebind (``nonlocal``)."""
 
 
 @dataclass(frozen=True)
 class OrdinaryProgram:
-    """What the functions of all graphs need to know of the program."""
+    """The facts about the program that the functions of all graphs need."""
 
     names: ModuleNames
     communicators: set[str]
@@ -67,9 +67,9 @@ class OrdinaryProgram:
 
 
 class CompiledRegions:
-    """Makes the functions of one graph.
+    """Creates the functions of one graph.
 
-    ``old`` is the graph as the program has it, ``new`` the one with translated calls.
+    ``old`` is the graph in the original program, ``new`` the one with translated calls.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class CompiledRegions:
         around: Enclosing,
         program: OrdinaryProgram,
     ) -> None:
-        # Without its directive a statement is another node, which has no place in the file.
+        # Without its directive a statement is another node, which has no position in the file.
         regions = [dataclasses.replace(r, body=(r.place, *r.body[1:])) for r in old.regions]
         self._old = dataclasses.replace(old, regions=tuple(regions))
         self._new, self._around = new, around
@@ -122,7 +122,7 @@ class CompiledRegions:
         )
 
     def place(self, index: int) -> cst.CSTNode:
-        """The first statement of a region, as the program has it."""
+        """The first statement of a region in the original program."""
         return self._old.regions[index].place
 
     def _python(self, node: cst.CSTNode, reason: str) -> PythonRegion:
@@ -131,7 +131,7 @@ class CompiledRegions:
     # Names
 
     def _check_names(self, region: RegionPart, body: Sequence[cst.BaseStatement]) -> None:
-        """Refuse names whose values go from one region, or from here, to other code."""
+        """Refuse names whose values pass between regions, or from here to other code."""
         names, before = names_in(body), names_in(region.body)
         others = [r for r in self._old.regions if r is not region]
         for name in [*before.bound, *names.mentions]:
@@ -168,7 +168,7 @@ class CompiledRegions:
                     )
 
     def _check_requests(self, name: str, region: RegionPart, others: Sequence[RegionPart]) -> None:
-        """Refuse requests that are used otherwise than by waits that the graph replaces."""
+        """Refuse requests with uses other than the waits that the graph replaces."""
         uses = names_in([self._around.function.body]).mentions[name]
         uses -= names_in(region.body).mentions[name]
         for other, new in zip(self._old.regions, self._new.regions, strict=True):
@@ -185,7 +185,7 @@ class CompiledRegions:
             )
 
     def _read(self, name: str, others: Sequence[RegionPart]) -> bool:
-        """Whether other code may read the value that a region has bound to a name."""
+        """True if other code may read the value that a region has bound to a name."""
         for other in others:
             if read_first(name, other.body):
                 return True
@@ -230,7 +230,7 @@ class CompiledRegions:
         region: RegionPart,
         groups: Sequence[tuple[cst.CSTNode, list[cst.BaseStatement]]],
     ) -> None:
-        """Refuse what the dialect of compiled regions does not have."""
+        """Refuse constructs outside of the dialect of compiled regions."""
         body: list[ast.stmt] = []
         for old, statements in groups:
             body += self._parse(old, statements)
@@ -260,7 +260,7 @@ class CompiledRegions:
             raise self._python(region.place, str(error)) from None
 
     def _parse(self, old: cst.CSTNode, new: Sequence[cst.BaseStatement]) -> list[ast.stmt]:
-        """The statements with the lines of the one that they stand for."""
+        """The statements with the line numbers of the one that they replace."""
         place = int(self._fail(old, "").place.rpartition(":")[2])
         code = cst.Module(body=[])
         text = "".join(code.code_for_node(statement) for statement in new)
@@ -309,7 +309,7 @@ def _lines(text: str) -> int:
 
 
 def _changes(name: str, body: Sequence[cst.BaseStatement]) -> bool:
-    """Whether statements call a method that changes the length or order of a list."""
+    """True if statements call a method that changes a list's length or order."""
     calls = m.Call(m.Attribute(m.Name(name)))
     return any(
         cst.ensure_type(cst.ensure_type(call, cst.Call).func, cst.Attribute).attr.value
@@ -325,13 +325,13 @@ def _first(name: str, body: Sequence[cst.BaseStatement]) -> cst.CSTNode:
 
 
 def _in_inner(name: str, function: cst.FunctionDef) -> bool:
-    """Whether a function or lambda inside of a function mentions a name."""
+    """True if a function or lambda inside of a function mentions a name."""
     inner = m.findall(function.body, m.FunctionDef() | m.Lambda() | m.ClassDef())
     return any(names_in([node]).mentions[name] for node in inner)
 
 
 def _paths(block: cst.BaseSuite, graph: cst.CSTNode) -> list[list[cst.BaseStatement]] | None:
-    """The statements that may run after the graph, in the order in which they do.
+    """The statements that may run after the graph, in order.
 
     None if the graph is not in the block.
     """

@@ -1,4 +1,4 @@
-"""The contents of a program: its functions, which calls which, and which of them have to wait."""
+"""The contents of a program: its functions, their calls, and the functions that have to wait."""
 
 from __future__ import annotations
 
@@ -170,13 +170,13 @@ class Finder(cst.CSTVisitor):
         self._stack[-1].calls.append(Call(node, name, base, self._inside[-1]))
 
     def _of_a_module(self, base: cst.BaseExpression, name: str) -> bool:
-        """Whether it is a function of an imported module, such as ``threading.Barrier``."""
+        """True if this is a function of an imported module, such as ``threading.Barrier``."""
         own = name in {"local_bcast", "local_barrier"} or is_request(base)
         return isinstance(base, cst.Name) and base.value in self.modules and not own
 
 
 def is_world(node: cst.CSTNode) -> bool:
-    """Whether the expression is ``MPI.COMM_WORLD``."""
+    """True if the expression is ``MPI.COMM_WORLD``."""
     return (
         isinstance(node, cst.Attribute)
         and isinstance(node.value, cst.Name)
@@ -186,7 +186,7 @@ def is_world(node: cst.CSTNode) -> bool:
 
 
 def is_request(node: cst.CSTNode) -> bool:
-    """Whether the expression is the class ``MPI.Request``."""
+    """True if the expression is the class ``MPI.Request``."""
     return (
         isinstance(node, cst.Attribute)
         and isinstance(node.value, cst.Name)
@@ -204,7 +204,7 @@ class WaitingFunctions:
 
 
 def waiting(finder: Finder) -> WaitingFunctions:
-    """The closure over calls by name; raises TranslationError for a function that cannot wait."""
+    """The closure over calls by name; raises TranslationError for a function that must not wait."""
     names = {f.name for f in finder.functions[1:] if f.graph}
     while True:
         more = {

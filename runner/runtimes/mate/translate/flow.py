@@ -1,4 +1,4 @@
-"""Which names a block of statements reads before it binds them."""
+"""The names that a block of statements reads before binding them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ def parse(statements: Iterable[cst.BaseStatement]) -> list[ast.stmt]:
 
 
 def read_first(name: str, statements: Iterable[cst.BaseStatement]) -> bool:
-    """Whether the statements may read the value that a name had before them."""
+    """True if the statements may read the value that a name had before them."""
     return Flow(name).run(parse(statements))
 
 
 class Flow:
-    """Follows one name through statements; ``bound`` tells whether they surely have bound it."""
+    """Follows one name through statements; ``bound``: they certainly have bound it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self.bound = False
 
     def run(self, statements: Sequence[ast.stmt]) -> bool:
-        """Whether they may read an earlier value."""
+        """True if they may read an earlier value."""
         return any(self._statement(statement) for statement in statements)
 
     def _statement(self, node: ast.stmt) -> bool:
@@ -64,7 +64,7 @@ class Flow:
                 reads = self._reads(*ast.iter_child_nodes(node))
                 self.bound |= node.name == self._name
                 return reads
-        return self._reads(node)  # also all that is rare: a name in it counts as read
+        return self._reads(node)  # also all rare constructs: a name in them counts as read
 
     def _assign(self, targets: Sequence[ast.expr], value: ast.expr | None) -> bool:
         if value is not None and self._reads(value):
@@ -94,7 +94,7 @@ class Flow:
         return not self.bound and any(map(self._mentions, nodes))
 
     def _mentions(self, node: ast.AST) -> bool:
-        """Whether the name is read there; a comprehension has variables of its own."""
+        """True if the name is read there; a comprehension has its own variables."""
         match node:
             case ast.Name(id=name, ctx=context):
                 return name == self._name and not isinstance(context, ast.Store)
@@ -106,5 +106,5 @@ class Flow:
 
 
 def _as_load(target: ast.expr) -> ast.expr:
-    """The target of ``+=``, which is read too."""
+    """The target of ``+=``, which is also read."""
     return ast.Name(target.id, ast.Load()) if isinstance(target, ast.Name) else target

@@ -1,7 +1,7 @@
-"""Annotated loops as regions: reading and checking them, and making their local functions.
+"""Annotated loops as regions: reading and checking them, and creating their local functions.
 
-The first part reads which statements belong to which region, and refuses what cannot be one. The
-second makes each region a local function that shares the enclosing function's variables.
+:func:`read_graph` assigns statements to regions, and refuses impossible ones. :func:`functions`
+turns each region into a local function that shares the enclosing function's variables.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from runner.runtimes.mate.translate.scopes import (
 
 @dataclass(frozen=True)
 class RegionPart:
-    """One region of a graph: its statements as they stand in the loop."""
+    """One region of a graph: its statements as in the loop."""
 
     name: str
     depends: tuple[str, ...]
     body: tuple[Statement, ...]
     place: Statement
-    """The first statement, as the loop has it."""
+    """The first statement, as in the loop."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class GraphPart:
     iterations: cst.BaseExpression | None
     regions: tuple[RegionPart, ...]
     remarks: tuple[cst.EmptyLine, ...]
-    """The comment behind the loop's colon."""
+    """The comment after the loop's colon."""
     footer: tuple[cst.EmptyLine, ...]
-    """Comments behind the last statement."""
+    """Comments after the last statement."""
 
 
 def read_graph(node: Statement, fail: Fail) -> GraphPart:
@@ -83,7 +83,7 @@ def read_graph(node: Statement, fail: Fail) -> GraphPart:
 
 
 def check_graph(node: Statement, fail: Fail) -> None:
-    """Read a graph of the original program; raises TranslationError for what it may not have."""
+    """Read a graph of the original program; raises TranslationError for forbidden constructs."""
     part = read_graph(node, fail)
     graph = Graph("graph")
     for region in part.regions:

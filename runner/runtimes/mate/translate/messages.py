@@ -1,4 +1,4 @@
-"""Messages as statements: what starts messages in a region that can be compiled.
+"""Messages as statements: starting messages in a region that can be compiled.
 
 ``requests = [comm.Irecv(b, r) for b, r in ghosts]`` becomes a loop of ``irecv`` statements: the
 graph waits for the messages of a region, so its requests need no names.
@@ -29,7 +29,7 @@ class MessageStatements:
         self._bound_names = bound_names
 
     def statements(self, statement: cst.BaseStatement) -> list[cst.BaseStatement]:
-        """The statement, or what stands for it."""
+        """The statement, or its replacement."""
         block = cst.IndentedBlock([statement]).visit(_Rewriter(self))
         assert isinstance(block, cst.IndentedBlock)
         if m.matches(block.body[0], _PASS) and not m.matches(statement, _PASS):
@@ -37,7 +37,7 @@ class MessageStatements:
         return [s for s in block.body if isinstance(s, cst.BaseStatement)]
 
     def start_statements(self, node: cst.BaseExpression) -> list[cst.BaseStatement] | None:
-        """The statements that start the messages of an expression; None if it is no such one."""
+        """The statements that start the messages of an expression; None if it starts none."""
         if (call := self._call(node)) is not None:
             return [cst.SimpleStatementLine([cst.Expr(call)])]
         if isinstance(node, cst.List | cst.Tuple):
@@ -52,7 +52,7 @@ class MessageStatements:
         return None
 
     def _with_new_names(self, node: cst.ListComp) -> cst.ListComp:
-        """The comprehension with variables that are no others of the enclosing function."""
+        """The comprehension with variables unknown to the enclosing function."""
         targets: set[str] = set()
         loop: cst.CompFor | None = node.for_in
         while loop is not None:
@@ -96,7 +96,7 @@ class MessageStatements:
         )
 
     def identity(self, node: cst.BaseExpression) -> cst.Attribute | None:
-        """``state.context.rank`` for ``comm.rank`` or ``comm.Get_rank()``, and its like."""
+        """``state.context.rank`` for ``comm.rank`` or ``comm.Get_rank()``, and similar names."""
         is_call = isinstance(node, cst.Call) and not node.args
         place = node.func if isinstance(node, cst.Call) else node
         if not isinstance(place, cst.Attribute):
@@ -164,7 +164,7 @@ _APPEND = m.Call(m.Attribute(m.Name(), m.Name("append")), [m.Arg(keyword=None, s
 
 
 def _value(statement: cst.BaseSmallStatement) -> cst.BaseExpression | None:
-    """What a statement binds to a name, or adds to the list of this name."""
+    """The value that a statement binds to a name, or appends to the list of this name."""
     match statement:
         case cst.Assign(targets=[cst.AssignTarget(target=cst.Name())]):
             return statement.value

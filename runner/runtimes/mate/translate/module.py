@@ -1,6 +1,6 @@
-"""The names of a program's module, as far as its text tells what they are.
+"""The names of a program's module, as far as its text defines them.
 
-Nothing of the program is run: only its definitions of functions are made, without their decorators.
+The program is not run: only its function definitions are evaluated, without their decorators.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from runner.runtimes.mate.compiled.source import dotted_name
 
 _MODULES = ("math", "numpy")
 _UNKNOWN = 0
-"""Stands for what only the running program knows: compiled code takes a number as it is."""
+"""A placeholder for values known only at run time: compiled code uses a number as it is."""
 
 
 @dataclass(frozen=True)
 class _NumbaFunction:
-    """A function that ``numba.njit`` decorates, as far as the checks look at it."""
+    """A function decorated by ``numba.njit``, as far as the checks need it."""
 
     py_func: types.FunctionType
     targetoptions: dict[str, Any]
@@ -43,7 +43,7 @@ class ModuleNames:
         bound: set[str] = set()
         for statement in tree.body:
             for name in _bound(statement):
-                # What is bound twice is known to the running program only.
+                # Names bound twice are known only to the running program.
                 self._names[name] = _UNKNOWN if name in bound else self._meaning(statement, name)
                 bound.add(name)
         every = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -63,7 +63,7 @@ class ModuleNames:
 
     @contextlib.contextmanager
     def readable(self) -> Iterator[None]:
-        """Let the sources of the functions be read, for as long as this lasts."""
+        """Make the sources of the functions readable within this context."""
         size = sum(map(len, self._lines))
         linecache.cache[self.file] = (size, None, self._lines, self.file)
         try:
@@ -123,7 +123,7 @@ def _without_decorators(node: ast.FunctionDef) -> ast.FunctionDef:
     arguments.defaults = [_number(default) for default in arguments.defaults]
     arguments.kw_defaults = [d and _number(d) for d in arguments.kw_defaults]
     if node.decorator_list:
-        # The source of a function begins with its first decorator.
+        # The source of a function starts with its first decorator.
         plain.lineno = min(decorator.lineno for decorator in node.decorator_list)
     return plain
 

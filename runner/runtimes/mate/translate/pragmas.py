@@ -43,7 +43,7 @@ Pragma = GraphPragma | RegionPragma
 def read(comment: str) -> Pragma | None:
     """The directive of a comment; None for any other comment.
 
-    Raises ValueError, which says what was expected, for a directive that is not understood.
+    Raises ValueError with the expected form for a malformed directive.
     """
     match = _PRAGMA.fullmatch(comment.strip())
     if match is None:
@@ -71,7 +71,7 @@ def read(comment: str) -> Pragma | None:
 def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
     """The directive before a statement and the index of its line; (None, -1) without one.
 
-    Raises TranslationError if it is not understood, or if several stand before one statement.
+    Raises TranslationError if it is malformed, or if several precede one statement.
     """
     result: tuple[Pragma | None, int] = (None, -1)
     for number, line in enumerate(node.leading_lines):
@@ -86,7 +86,7 @@ def directive(node: Statement, fail: Fail) -> tuple[Pragma | None, int]:
 
 
 def pragma_of(comment: cst.Comment, fail: Fail) -> Pragma | None:
-    """The directive of a comment; raises TranslationError if it is not understood."""
+    """The directive of a comment; raises TranslationError if it is malformed."""
     try:
         return read(comment.value)
     except ValueError as problem:
@@ -113,7 +113,7 @@ Fail = Callable[[cst.CSTNode, str], TranslationError]
 
 
 def positions(wrapper: MetadataWrapper, file: str) -> Fail:
-    """A function that makes the error of a node."""
+    """A function that creates the error of a node."""
     places = wrapper.resolve(PositionProvider)
 
     def fail(node: cst.CSTNode, problem: str) -> TranslationError:

@@ -46,10 +46,10 @@ _WIDTH = 96
 
 @dataclass(frozen=True)
 class RegionForm:
-    """What became of a region: machine code where that is possible, or Python for this reason."""
+    """The form of a region: machine code, or Python for this reason."""
 
     place: str
-    """``file:line`` of the region, or of what cannot be compiled."""
+    """``file:line`` of the region, or of the code that cannot be compiled."""
     name: str
     reason: str
     """Empty if it can be compiled."""
@@ -61,7 +61,7 @@ class RegionForm:
 
 
 class Rewriter(cst.CSTTransformer):
-    """Rewrites one module; ``graphs`` are the descriptions that go to the top of the module."""
+    """Rewrites one module; ``graphs`` are the descriptions for the top of the module."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Rewriter(cst.CSTTransformer):
         self.fail = fail
         self.graphs: list[cst.BaseStatement] = []
         self.regions: list[RegionForm] = []
-        """What became of each region."""
+        """The form of each region."""
         self._graph_count = 0
         self._functions: list[cst.FunctionDef] = []
         self._rebound = frozenset(
@@ -97,7 +97,7 @@ class Rewriter(cst.CSTTransformer):
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom:
-        """Import the runtime in place of ``from runner.runtimes.mate import ordinary as mate``."""
+        """Import the runtime instead of ``from runner.runtimes.mate import ordinary as mate``."""
         aliases = []
         for alias in _aliases(updated_node):
             if _stands_for_runtime(original_node, alias):
@@ -206,7 +206,7 @@ class Rewriter(cst.CSTTransformer):
         if any(machine_functions):
             graph = graph.with_changes(leading_lines=[BLANK, BLANK])
         self.graphs.append(graph)
-        # A name that only regions bind needs a binding in the function before they can share it.
+        # A name bound only by regions needs a binding in the function before they can share it.
         inside = names_in([s for region in part.regions for s in region.body])
         shared_names = {n for function in local for n in function.shared_names}
         fresh = sorted(n for n in shared_names if scope.bound[n] <= inside.bound[n])
@@ -308,7 +308,7 @@ def _api_name(module: cst.Module) -> str | None:
 
 
 def with_main(module: cst.Module, rewriter: Rewriter, fail: Fail) -> cst.Module:
-    """The module with the start of the runtime in its starting block, and its graphs at the top.
+    """The module with the start of the runtime in its main block, and its graphs at the top.
 
     Raises TranslationError if there is no ``if __name__ == "__main__":`` block.
     """

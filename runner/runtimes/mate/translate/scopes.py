@@ -1,7 +1,6 @@
-"""Names in parts of a function: those bound, those mentioned, and those that the runtime treats.
+"""Names in parts of a function: bound, mentioned, and special ones.
 
-The second part lists names with a fixed role: calls that may wait, and calls that the runtime does
-not have.
+Special names have a fixed role: calls that may wait, and calls that the runtime lacks.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def parameters(node: cst.FunctionDef) -> list[str]:
 
 
 def persistent(name: str, body: Sequence[cst.BaseStatement]) -> bool:
-    """Whether statements that bind a name may read its earlier value."""
+    """True if statements that bind a name may read its earlier value."""
     with_it = [s for s in body if names_in([s]).mentions[name]]
     first = with_it[0]
     if isinstance(first, cst.SimpleStatementLine):
@@ -70,7 +69,7 @@ def persistent(name: str, body: Sequence[cst.BaseStatement]) -> bool:
 
 
 class _Names(cst.CSTVisitor):
-    """Counts how often names are bound and mentioned; inner functions have names of their own."""
+    """Counts how often names are bound and mentioned; inner functions have their own names."""
 
     def __init__(self) -> None:
         self.bound: Counter[str] = Counter()
@@ -242,7 +241,7 @@ OBJECTS = frozenset(
         *("probe", "iprobe"),
     }
 )
-"""Methods for pickled objects; refused on what is certainly a communicator."""
+"""Methods for pickled objects; refused if the object is certainly a communicator."""
 
 _NO_SUPPORT = "is not supported by the runtime"
 _INSTEAD = {
@@ -260,7 +259,7 @@ _INSTEAD = {
 
 
 def unsupported_words(name: str) -> str:
-    """A message that the runtime has no such method, and what to use instead."""
+    """A message that the runtime lacks this method, with its replacement."""
     methods = sorted(n for n in STARTS | BLOCKING if not n.startswith("local_"))
     advice = f"use {_INSTEAD[name]}" if name in _INSTEAD else f"it has {', '.join(methods)}"
     return f"{name} {_NO_SUPPORT}; {advice}"
@@ -276,7 +275,7 @@ NOT_IN_MPI = {
 MPI = "mpi4py.MPI"
 
 ORDINARY = "runner.runtimes.mate.ordinary"
-"""The module that stands for the runtime in an ordinary program."""
+"""The module that replaces the runtime in an ordinary program."""
 
 CONTAINER_METHODS = frozenset(dir(dict)) | frozenset(dir(list)) | frozenset(dir(set))
-"""Methods of containers; by its name alone, a program's own method cannot be told from these."""
+"""Methods of containers; a program's own method of this name is indistinguishable."""

@@ -1,4 +1,4 @@
-"""Communicators and requests of mpi4py that count; they write the same file as native/counts.c."""
+"""Counting communicators and requests for mpi4py; they write the same file as native/counts.c."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ WAITS_OF_MANY = ("Waitall", "Waitany", "Waitsome", "Testall", "Testany", "Testso
 
 
 def argument(args: Any, options: Any, place: int, names: tuple[str, ...]) -> Any:
-    """One argument of a call, given by position or by name; None if it was left out."""
+    """One argument of a call, given by position or by name; None if omitted."""
     if len(args) > place:
         return args[place]
     return next((options[name] for name in names if name in options), None)
@@ -77,9 +77,10 @@ class Counts:
         self.began = time.monotonic_ns()
 
     def time_call(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, int | None]:
-        """The call's result and its nanoseconds; None if it does not count (inside another).
+        """The call's result and its nanoseconds; None if the call is inside another and does not
+        count.
 
-        The caller puts the time of a call that counts into a row.
+        The caller adds the time of a counted call to a row.
         """
         if getattr(self.inside, "call", False):
             return call(*args, **options), None
@@ -106,7 +107,7 @@ class Counts:
         row[2] += ns
 
     def plain(self, op: str, nonblocking: bool, amount: int, ns: int, calls: int = 1) -> None:
-        """A call without size and partners; ``amount``: of a wait, the requests handed to it."""
+        """A call without size and partners; ``amount`` of a wait is its number of requests."""
         with self.lock:
             self._row((op, int(nonblocking), 0, 0, 0), calls, amount, ns)
 
@@ -185,7 +186,7 @@ class Maker:
     def __init__(self, mpi: Any, counts: Counts, far: list[bool]) -> None:
         self.mpi, self.counts, self.sizes = mpi, counts, Sizes(mpi)
         self.far = far
-        """For each rank of COMM_WORLD: whether it is on another node than this one."""
+        """For each rank of COMM_WORLD: True if it is on another node."""
         self.world = mpi.COMM_WORLD.Get_group()
         self.requests = {mpi.Request: self._request(mpi.Request)}
         self.requests[mpi.Prequest] = self._request(mpi.Prequest)
@@ -193,7 +194,7 @@ class Maker:
         self.comms = {getattr(mpi, n): self._comm(getattr(mpi, n)) for n in names}
 
     def wrap(self, result: Any) -> Any:
-        """The counting form of a communicator or request that a method made."""
+        """The counting form of a communicator or request that a method returned."""
         kind = self.comms.get(type(result)) or self.requests.get(type(result))
         return result if kind is None or not result else kind(result)
 
@@ -302,7 +303,7 @@ class Maker:
         return whole // comm.Get_size() if op in ("scatter", "gather", "allgather") else whole
 
     def _world_ranks(self, comm: Any, ranks: list[int]) -> list[int]:
-        """The ranks in COMM_WORLD of ranks in a communicator; -1 for one that is not there."""
+        """The COMM_WORLD ranks of a communicator's ranks; -1 for a rank outside of COMM_WORLD."""
         group = comm.Get_group()
         world_ranks = self.mpi.Group.Translate_ranks(group, ranks, self.world)
         group.Free()
@@ -312,8 +313,8 @@ class Maker:
         return to < 0 or self.far[to]
 
     def _spans(self, comm: Any) -> bool:
-        """Whether a communicator has processes on other nodes than this one."""
-        # Kept on the object, because a communicator may be called very often.
+        """True if a communicator has processes on other nodes."""
+        # Cached on the object, because a communicator may be called very often.
         if "autotune_spans" not in vars(comm):
             world_ranks = self._world_ranks(comm, list(range(comm.Get_size())))
             comm.autotune_spans = any(map(self._is_far, world_ranks))
@@ -321,12 +322,12 @@ class Maker:
 
 
 def install(mpi: Any, directory: str) -> None:
-    """Count from now on, and write the rank's file at the end of the program."""
+    """Start counting, and write the rank's file at the end of the program."""
     if not mpi.Is_initialized():
         return
     world, host, process = mpi.COMM_WORLD, mpi.Get_processor_name(), os.getpid()
     rank, size = world.Get_rank(), world.Get_size()
-    # Before anything that can fail on one rank alone, because all ranks take part.
+    # Before anything that can fail on a single rank, because all ranks take part.
     far = [name != host for name in world.allgather(host)]
     path = Path(directory) / f"rank-{rank}"
     try:
