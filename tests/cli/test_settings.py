@@ -104,7 +104,7 @@ def test_a_deselected_component_is_inactive(
 def test_what_starts_at_once_and_fails_is_told(cli: Cli, work: Path) -> None:
     mpi = library_named("openmpi-4.1")
     program = built(mpi, work)
-    words = ("compare", "default", "pml=nosuch", "-n", "1", "--no-guard", "--store", "r.db")
+    words = ("compare", "default", "pml=nosuch", "--runs", "4", "-n", "1", "--no-guard")
     outcome = cli(*words, "--mpi", mpi.launcher, "--", program)
     assert outcome.code == 1
     assert "[compare.fails]" in outcome.err
