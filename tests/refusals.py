@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -25,3 +25,13 @@ def failed(number: int) -> Iterator[pytest.ExceptionInfo[OSError]]:
     with pytest.raises(OSError) as failure:
         yield failure
     assert failure.value.errno == number, failure.value
+
+
+def refusal(kind: type[Exception], call: Callable[..., object], *arguments: Any) -> str:
+    """The text of the error of this class that a call raises, for a snapshot.
+
+    Without argparse's list of choices, which each Python spells in its own way.
+    """
+    with pytest.raises(kind) as caught:
+        call(*arguments)
+    return str(caught.value).partition(" (choose from ")[0]

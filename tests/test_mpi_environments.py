@@ -129,7 +129,7 @@ def test_without_a_registry_it_is_skipped(
         own.environment(NAME)
     reason = str(skipped.value)
     assert reason.startswith(
-        "no MPICH 5.0.2: pip reaches no registry that has it: Could not find a version"
+        "no MPICH 5.0.2: pip reaches no registry that has it: Could not find a version"  # data
     )
     monkeypatch.setattr(shutil, "which", lambda name, **_: None)
     assert skips.problem(reason) is None
@@ -158,11 +158,11 @@ def test_a_run_of_pytest_asks_for_a_registry_once(
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ("ERROR: Could not find a version that satisfies a (from versions: none)", 1),
-        ("ERROR: Could not find a version that satisfies a (from versions: 4, 5)", 0),
-        ("ERROR: HTTPSConnectionPool(host='a', port=443): Read timed out.", 1),
-        ("ERROR: Could not install packages due to an OSError: No space left on device", 0),
-        ("WARNING: Retrying after connection broken by 'a'\nERROR: no matching hashes", 0),
+        ("ERROR: Could not find a version that satisfies a (from versions: none)", 1),  # data
+        ("ERROR: Could not find a version that satisfies a (from versions: 4, 5)", 0),  # data
+        ("ERROR: HTTPSConnectionPool(host='a', port=443): Read timed out.", 1),  # data
+        ("ERROR: Could not install packages due to an OSError: No space left on device", 0),  # data
+        ("WARNING: Retrying after connection broken by 'a'\nERROR: no matching hashes", 0),  # data
         ("", 0),
     ],
 )

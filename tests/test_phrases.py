@@ -14,6 +14,11 @@ PHRASE = re.compile(r"[A-Za-z]{2,}[ ,;:]+\(?[a-z]{2,}")
 """Two words or more."""
 DATA = "# data"
 """Ends the line of a literal that is data: a program's own output, a name, an input."""
+LISTED = re.compile(r"[A-Za-z]{2,}[,;:]* +\(?[a-z]{2,}")
+"""The same in a table, where a comma or colon may join the parts of a value."""
+SEARCHES = {"startswith", "endswith", "count"}
+SENTENCE = re.compile(r"[A-Za-z]{2,}( [a-z]+){3}")
+"""In a table of values that are compared as a whole: states and verdicts have two words, too."""
 PENDING: set[str] = set()
 """Files that still compare phrases."""
 
@@ -22,7 +27,7 @@ def phrases(path: Path) -> list[str]:
     """``line: phrase`` of each literal of several words that is compared, or matched."""
     text = path.read_text(encoding="utf-8")
     lines, tree = text.splitlines(), ast.parse(text)
-    compared = {id(node): node for node in literals(tree)}
+    compared = {id(node): node for node in (*literals(tree), *listed(tree))}
     inputs = {
         node.value
         for node in ast.walk(tree)
@@ -46,6 +51,8 @@ def literals(tree: ast.AST) -> Iterator[ast.Constant]:
             sides = [node.left, *node.comparators]
         elif isinstance(node, ast.Call):
             sides = [keyword.value for keyword in node.keywords if keyword.arg == "match"]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+                sides += [arg for arg in node.args if any(texts_of(arg, LISTED))]
         for side in sides:
             if isinstance(side, ast.List | ast.Tuple | ast.Set):
                 sides += side.elts
@@ -53,6 +60,106 @@ def literals(tree: ast.AST) -> Iterator[ast.Constant]:
                 for inner in ast.walk(side):
                     if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
                         yield inner
+
+
+def listed(tree: ast.Module) -> Iterator[ast.Constant]:
+    """The texts of parameters and loop variables that their function only compares."""
+    tables = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        sought, equal = only_compared(function)
+        columns: list[tuple[list[str], ast.expr]] = []
+        for node in ast.walk(function):
+            if isinstance(node, ast.For):
+                columns.append((names_of(node.target), node.iter))
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+                columns.append((["", *names_of(node.targets[0])], node.value.value))
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize"):
+                columns.append((names_of(node.args[0]), node.args[1]))
+        for column, table in columns:
+            for row in rows(table, tables):
+                cells = row if len(column) > 1 or len(row) == 1 else [ast.Tuple(row)]
+                for name, cell in zip(column, cells, strict=False):
+                    if name in sought:
+                        yield from texts_of(cell, LISTED)
+                    elif name in equal:
+                        yield from texts_of(cell, SENTENCE)
+
+
+def texts_of(cell: ast.expr, pattern: re.Pattern[str]) -> Iterator[ast.Constant]:
+    for node in ast.walk(cell):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from [node] if pattern.search(node.value) else []
+
+
+def names_of(target: ast.expr) -> list[str]:
+    if isinstance(target, ast.Constant):
+        return [name.strip() for name in str(target.value).split(",")]
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    return [
+        part.id if isinstance(part, ast.Name) else str(getattr(part, "value", "")) for part in parts
+    ]
+
+
+def rows(table: ast.expr, tables: dict[str, ast.expr]) -> Iterator[list[ast.expr]]:
+    """The cells of each row of a table, which may be one of the module's or a part of one."""
+    match table:
+        case ast.Name(id=name) if name in tables:
+            yield from rows(tables[name], tables)
+        case ast.Call(func=ast.Attribute(value=whole, attr="items" | "values" as part)):
+            for row in rows(whole, tables):
+                yield row if part == "items" else row[1:]
+        case ast.Dict(keys=keys, values=values):
+            for key, value in zip(keys, values, strict=True):
+                cells = value.elts if isinstance(value, ast.Tuple | ast.List) else [value]
+                yield [key or value, *cells]
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for element in elements:
+                match element:
+                    case ast.Starred(value=ast.GeneratorExp(generators=[more, *_])):
+                        yield from rows(more.iter, tables)
+                    case ast.Starred(value=more) | (ast.Name() as more):
+                        yield from rows(more, tables)
+                    case ast.Tuple(elts=cells) | ast.List(elts=cells) | ast.Call(args=cells):
+                        yield cells
+                    case _:
+                        yield [element]
+
+
+def only_compared(function: ast.FunctionDef) -> tuple[set[str], set[str]]:
+    """The names that a function only seeks in texts, and those that it only compares."""
+    compared: set[int] = set()
+    equal: set[int] = set()
+    for node in ast.walk(function):
+        sides: list[ast.expr] = []
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call):
+            sides = [keyword.value for keyword in node.keywords if keyword.arg == "match"]
+            if isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+                sides += node.args
+        for side in sides:
+            parts = [side, *getattr(side, "elts", [])]
+            if isinstance(side, ast.JoinedStr):
+                parts = [x.value for x in side.values if isinstance(x, ast.FormattedValue)]
+            elif isinstance(side, ast.Call) and ast.unparse(side.func) == "re.escape":
+                parts = side.args
+            ids = {id(part) for part in parts if isinstance(part, ast.Name)}
+            compared |= ids
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                equal |= ids
+    names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    loads = [node for node in names if isinstance(node.ctx, ast.Load)]
+    only = {n.id for n in loads} - {n.id for n in loads if id(n) not in compared}
+    sought = {n.id for n in loads if n.id in only and id(n) not in equal}
+    return sought, only - sought
 
 
 FILES = sorted(path for path in HERE.rglob("*.py") if path != Path(__file__))
@@ -64,6 +171,9 @@ def test_phrases_stand_in_snapshots() -> None:
     assert {name for name in PENDING if not listed.get(name)} == set()
 
 
+TABLE = "@pytest.mark.parametrize(('a', 'words'), [(1, 'no such file')])\ndef f(a, words):\n"
+
+
 @pytest.mark.parametrize(
     ("source", "count"),
     [
@@ -73,6 +183,17 @@ def test_phrases_stand_in_snapshots() -> None:
         ("text = 'my own input'\nassert read(text) == 'my own input'", 0),
         ("assert cpu == 'Intel Xeon'", 0),
         ("assert printed == 'hello you'  # data", 0),
+        ("def f(words):\n    assert words in err\n", 0),
+        (f"{TABLE}    assert words in err\n", 1),
+        (f"{TABLE}    with raises(X, match=words):\n        pass\n", 1),
+        (f"{TABLE}    assert err.startswith(f'a: {{words}}')\n", 1),
+        (f"{TABLE}    assert run(words) in words\n", 0),
+        (f"{TABLE}    assert state == words\n", 0),
+        (f"{TABLE.replace('no such', 'there is no such')}    assert text == words\n", 1),
+        ("def f():\n    for a, b in [(1, 'no such file')]:\n        assert b in err\n", 1),
+        ("T = {1: 'no such file'}\ndef f():\n    for a, b in T.items():\n        run(b in x)", 1),
+        ("T = {1: (1, 'no such file')}\ndef f(a):\n    n, b = T[a]\n    assert b in x\n", 1),
+        ("assert err.endswith('no such file')", 1),
     ],
 )
 def test_what_counts_as_a_phrase(source: str, count: int, tmp_path: Path) -> None:

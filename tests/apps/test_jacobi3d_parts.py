@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from syrupy.assertion import SnapshotAssertion
 
 from runner.programs.apps.common.box import Box, box_cells, cut, split_phase
 from runner.programs.apps.common.errors import AppUsageError
@@ -18,7 +19,7 @@ from runner.programs.apps.common.meter import Meter
 from runner.programs.apps.common.team import Team
 from runner.programs.apps.jacobi3d.block import Block, Call
 from runner.programs.apps.jacobi3d.options import VARIANTS, parse, thread_level
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 
 grids = st.tuples(*[st.integers(1, 3)] * 3)
 spare = st.tuples(*[st.integers(0, 3)] * 3)
@@ -103,16 +104,12 @@ def test_x_is_not_cut_within_a_process_unless_it_must() -> None:
     assert make_layout((64, 2, 2), 1, None, 8, None).local == (8, 1, 1)
 
 
-@pytest.mark.parametrize(
-    ("local", "parts", "words"),
-    [
-        ((1, 1, 8), 8, "--local-grid 1x1x8 in a process grid of 1x1x1 cuts 8x8x8"),
-        (None, 65, "65 ranks per process are too many for 8x8x8 cells"),
-    ],
-)
-def test_parts_that_are_too_thin(local: tuple[int, ...] | None, parts: int, words: str) -> None:
-    with pytest.raises(AppUsageError, match=words):
-        make_layout((8, 8, 8), 1, None, parts, local)
+def test_parts_that_are_too_thin(snapshot: SnapshotAssertion) -> None:
+    cut = [((1, 1, 8), 8), (None, 65)]
+    assert [
+        refusal(AppUsageError, make_layout, (8, 8, 8), 1, None, parts, local)
+        for local, parts in cut
+    ] == snapshot
 
 
 def test_team_does_every_step_once_on_every_worker() -> None:
@@ -161,28 +158,23 @@ def test_kernel_time_is_compute_and_cpu_time_is_no_more() -> None:
     assert (meter.mpi, meter.waiting) == (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--variant mpi --workers 2", "--workers means nothing to --variant mpi"),
-        ("--ranks-per-process 4", "--ranks-per-process means nothing to --variant mpi"),
-        ("--variant overlap --split 2", "--split means nothing to --variant overlap"),
-        ("--variant threads --in-process", "--in-process means nothing to --variant threads"),
-        ("--variant overlap --idle 1:2", "--idle means nothing to --variant overlap"),
-        ("--variant threads --workers 2 --ranks-per-process 4", "expected one part for each"),
-        ("--variant mate --workers 4 --ranks-per-process 2", "use fewer workers"),
-        ("--variant mate --local-grid 2x2", "--local-grid 2x2: expected three numbers"),
-        ("--variant mate --local-grid 1x2x2 --ranks-per-process 3", "the product must be"),
-        ("--variant mate --thread-level two", "--thread-level two: expected one of"),
-        ("--variant mate --rank-map no/such/file", "--rank-map no/such/file"),
-        ("--variant other", "invalid choice: 'other'"),
-    ],
-)
-def test_wrong_options(options: str, words: str) -> None:
-    with pytest.raises(AppUsageError) as caught:
-        parse(options.split())
-    assert words in str(caught.value)
-    assert thread_level(options.split()) == "single"
+def test_wrong_options(snapshot: SnapshotAssertion) -> None:
+    lines = [
+        "--variant mpi --workers 2",
+        "--ranks-per-process 4",
+        "--variant overlap --split 2",
+        "--variant threads --in-process",
+        "--variant overlap --idle 1:2",
+        "--variant threads --workers 2 --ranks-per-process 4",
+        "--variant mate --workers 4 --ranks-per-process 2",
+        "--variant mate --local-grid 2x2",
+        "--variant mate --local-grid 1x2x2 --ranks-per-process 3",
+        "--variant mate --thread-level two",
+        "--variant mate --rank-map no/such/file",
+        "--variant other",
+    ]
+    assert {line: refusal(AppUsageError, parse, line.split()) for line in lines} == snapshot
+    assert {thread_level(line.split()) for line in lines} == {"single"}
 
 
 def test_rank_map_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.grid import show_shape
@@ -15,7 +16,7 @@ from runner.programs.apps.minighost.inputs import INPUTS
 from runner.programs.apps.minighost.options import VARIANTS, build_parser, parse, thread_level
 from runner.programs.apps.minighost.output import grind_ns
 from runner.programs.apps.minighost.problem import DEPTH
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 
 
 def test_grind_time_is_by_the_cells_of_the_largest_process() -> None:
@@ -49,50 +50,26 @@ def test_options_of_a_named_input() -> None:
     assert "--prepost" in build_parser().format_help()
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--input no", "--input no is unknown; there are tiny, small"),
-        ("--input tiny --size 4", "exclude each other"),
-        ("--size 4x4", "--size 4x4: expected 3 whole numbers"),
-        ("--grid 2", "--grid 2: expected 3 whole numbers"),
-        ("--steps 0", "argument --steps: expected a whole number above 0"),
-        ("--variables none", "argument --variables: expected a whole number above 0"),
-        ("--variables 5462 --messages variable", "--variables 5462: expected at most 5461"),
-        ("--variables 5462 --variant mate", "--variables 5462: expected at most 5461 with --var"),
-        ("--order RS", "argument --order: invalid choice: 'RS'"),
-        ("--messages all", "argument --messages: invalid choice: 'all'"),
-        ("--variant tpot", "argument --variant: invalid choice: 'tpot'"),
-        ("--order SR --prepost", "leave it out, or choose --order SIR or ISIR"),
-        ("--order ISR --prepost", "those of --order ISR do: leave it out"),
-        ("--workers 2", "--workers means nothing to --variant mpi: leave it out, or choose"),
-        ("--affinity none", "--affinity means nothing to --variant mpi"),
-        ("7", "unrecognized arguments: 7"),
-        ("--variant overlap --order SR", "--order SR sends and receives in turn, so no message"),
-        ("--variant overlap --workers 2", "choose --variant threads or mate or tarragon or tpod"),
-        ("--ranks-per-process 2", "leave it out, or choose --variant overlap or mate or tarragon"),
-        ("--variant threads --local-grid 1x1x1", "--local-grid means nothing to --variant threads"),
-        ("--variant mate --order SIR", "choose --variant mpi or overlap or threads or tpod"),
-        ("--variant mate --prepost", "--prepost means nothing to --variant mate"),
-        ("--variant mate --block-size 8", "--block-size means nothing to this program: leave it"),
-        ("--variant mate --in-process", "--in-process means nothing to this program"),
-        ("--variant mate --steal node", "--steal means nothing to this program"),
-        ("--variant mate --local-grid 1x2x2 --ranks-per-process 3", "the product must be"),
-        ("--variant mate --workers 4 --ranks-per-process 2", "use fewer workers"),
-        ("--variant mate --task-queue stealing", "--task-queue means nothing to --variant mate"),
-        ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
-        ("--variant tarragon --messages variable", "carries one message in a step, with all var"),
-        ("--variant tarragon --aggregation", "--aggregation means nothing to compiled tasks"),
-        ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
-        ("--variant tarragon --block-edge 4", "--block-edge means nothing to --variant tarragon"),
-        ("--variant tpod --thread-level two", "--thread-level two: expected one of multiple"),
-    ],
-)
-def test_wrong_options_are_named(options: str, words: str) -> None:
-    with pytest.raises(AppUsageError) as caught:
-        parse(options.split())
-    assert words in str(caught.value)
-    assert thread_level(options.split()) == "single"
+def test_wrong_options_are_named(snapshot: SnapshotAssertion) -> None:
+    lines = [
+        *("--input no", "--input tiny --size 4", "--size 4x4", "--grid 2", "--steps 0"),
+        *("--variables none", "--variables 5462 --messages variable"),
+        *("--variables 5462 --variant mate", "--order RS", "--messages all", "--variant tpot"),
+        *("--order SR --prepost", "--order ISR --prepost", "--workers 2", "--affinity none", "7"),
+        *("--variant overlap --order SR", "--variant overlap --workers 2"),
+        *("--ranks-per-process 2", "--variant threads --local-grid 1x1x1"),
+        *("--variant mate --order SIR", "--variant mate --prepost"),
+        *("--variant mate --block-size 8", "--variant mate --in-process"),
+        *("--variant mate --steal node", "--variant mate --task-queue stealing"),
+        "--variant mate --local-grid 1x2x2 --ranks-per-process 3",
+        "--variant mate --workers 4 --ranks-per-process 2",
+        *("--variant tarragon --split 2", "--variant tarragon --messages variable"),
+        *("--variant tarragon --aggregation", "--variant tarragon --workers 2"),
+        *("--variant tarragon --block-edge 4", "--variant tpod --thread-level two"),
+    ]
+    assert len(lines) == 34
+    assert {line: refusal(AppUsageError, parse, line.split()) for line in lines} == snapshot
+    assert {thread_level(line.split()) for line in lines} == {"single"}
 
 
 def test_a_rank_map_is_refused(tmp_path: Path) -> None:

@@ -94,36 +94,41 @@ def test_an_unwritable_result_file_is_refused_before_the_work(cli: Cli, library:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("script", "words", "state"),
+    ("script", "words", "state", "named"),
     [
-        ("exit 3", [], "exit code 3"),
-        ("kill -ABRT $$", [], "failed"),
-        ("sleep 60", ["--timeout", "0.6"], "time limit"),
-        ("echo no MPI here", [], "MPI_Init"),
+        ("exit 3", [], "failed", " 3"),
+        ("kill -ABRT $$", [], "failed", "6"),
+        ("sleep 60", ["--timeout", "0.6"], "timeout", "0.6 s"),
+        ("echo no MPI here", [], "no_mpi", "MPI_Init"),
     ],
 )
 def test_programs_that_go_wrong(
-    cli: Cli, library: object, script: str, words: list[str], state: str
+    cli: Cli, library: object, script: str, words: list[str], state: str, named: str
 ) -> None:
-    outcome = cli("run", "-n", "2", "--no-guard", *words, "--", "sh", "-c", script)
+    options = ("-n", "2", "--no-guard", *words, "--json", "r.json")
+    outcome = cli("run", *options, "--", "sh", "-c", script)
     assert outcome.code == 1
-    assert state in outcome.text.replace("\n", " ")
+    assert json.loads(Path("r.json").read_text())["run"]["state"] == state
+    assert named in outcome.text
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     ("words", "state"),
     [
-        (["--metric", "seconds ([0-9.]+)"], "no positive number"),
-        (["--verify", "SUCCESS"], "does not match"),
+        (["--metric", "seconds ([0-9.]+)"], "no_metric"),
+        (["--verify", "SUCCESS"], "unverified"),
     ],
 )
 def test_output_without_what_is_looked_for(
     cli: Cli, mpi_shell: str, words: list[str], state: str
 ) -> None:
-    outcome = cli("run", "-n", "1", "--no-guard", *words, "--", mpi_shell, "true")
+    options = ("-n", "1", "--no-guard", *words, "--json", "r.json")
+    outcome = cli("run", *options, "--", mpi_shell, "true")
     assert outcome.code == 1
-    assert state in outcome.text.replace("\n", " ")
+    run = json.loads(Path("r.json").read_text())["run"]
+    assert run["state"] == state
+    assert run["reason"] in outcome.text.replace("\n", " ")
 
 
 @pytest.mark.mpi

@@ -15,7 +15,7 @@ OFI = ("--mca", "btl", "^ofi")
 @pytest.mark.parametrize(
     ("plain", "without", "options", "why"),
     [
-        (2.5, 0.5, OFI, "saves 2.000 s at every start"),
+        (2.5, 0.5, OFI, "saves 2.000 s at every start"),  # data
         (
             1.5,
             0.6,

@@ -195,7 +195,7 @@ def test_show_and_studies_know_a_comparison_and_a_run(
     answer = done.out.strip().splitlines()
     assert answer[0].startswith("B against A")
     assert "%" in answer[0]
-    said = [line for line in answer if not line.startswith(("  autotune ", "to decide it"))]
+    said = [line for line in answer if not line.startswith(("  autotune ", "to decide it"))]  # data
     assert [line for line in said if line not in shown] == []
     if getattr(library, "family", "") == "openmpi":
         assert "ob1: sm\n" in shown

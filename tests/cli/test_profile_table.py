@@ -66,7 +66,7 @@ def test_the_widest_rows_fit_into_80_columns() -> None:
     assert max(map(len, shown.splitlines())) <= 80
     assert "reduce_scatter" in shown
     assert "16384 ranks" in shown
-    assert shown.count("of it waiting") == 1
+    assert shown.count("of it waiting") == 1  # data
     assert shown.count("50.0 %") == LONGEST + 1
 
 

@@ -112,7 +112,7 @@ def test_a_program_that_prints_to_a_file_is_known_by_its_name() -> None:
 
 
 def test_a_search_proposes_in_its_document(cli: Cli, prints: Any) -> None:
-    words = ("-n", "2", "--no-guard", "--trials", "1", "--json", "search.json")
+    words = ("-n", "1", "--no-guard", "--trials", "1", "--min-gain", "40", "--json", "search.json")
     cli("search", *words, "--", *prints("own-ring"))
     proposed = json.loads(Path("search.json").read_text())["proposed_metric"]
     assert proposed["options"][:2] == ["--metric", r"ring *time: *(\S+)"]

@@ -87,18 +87,15 @@ def test_many_steps_of_one_kind_are_one_line(
     assert capfd.readouterr().err == ("" if quiet else "knn ...\nann ...\n")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "why", "said"),
-    [
-        ("futile", "a gain of 2 % is ruled out", "no gain of 2 %"),
-        ("futile", "no win in sight", "no win in sight"),
-        ("futile", "another finalist won", "another won"),
-        ("continue", "not decided yet", "open"),
-        ("better", "the interval lies above 0", "better"),
-    ],
-)
-def test_verdicts_are_words_for_people(outcome: str, why: str, said: str) -> None:
-    assert verdict_words(outcome, why) == said
+def test_verdicts_are_words_for_people(snapshot: SnapshotAssertion) -> None:
+    verdicts = [
+        ("futile", "a gain of 2 % is ruled out"),
+        ("futile", "no win in sight"),
+        ("futile", "another finalist won"),
+        ("continue", "not decided yet"),
+        ("better", "the interval lies above 0"),
+    ]
+    assert [verdict_words(*verdict) for verdict in verdicts] == snapshot
 
 
 def test_a_long_phase_says_how_long_it_may_take(
@@ -123,7 +120,7 @@ def test_hanging_words_fit_and_no_line_ends_in_blanks(
     words = "one file " + "/long/path" * 9 + " (comes with autotune) [red]\x1b"
     console().print(hanging("  where  ", words))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("  where  one")
+    assert lines[0].startswith("  where  one")  # data
     assert all(line == line.rstrip() and len(line) <= columns for line in lines)
     assert all(line.startswith(" " * 9) for line in lines[1:])
     assert "".join("".join(line[9:].split()) for line in lines) == "".join(

@@ -118,7 +118,7 @@ def test_the_commands_around_studies(cli: Cli, steady: str, work: Path) -> None:
     app = ("--app", steady, "--no-guard")
     for number, line in enumerate(
         (
-            ("search", *app, "--strategy", "random", "--trials", "1"),
+            ("search", *app, "--strategy", "random", "--trials", "1", "--min-gain", "40"),
             ("compare", "default", "btl_sm_eager_limit=64k", *app, "--runs", "8"),
             ("noise", *app, "--runs", "6"),
             ("run", *app),

@@ -104,7 +104,7 @@ def test_a_deselected_component_is_inactive(
 def test_what_starts_at_once_and_fails_is_told(cli: Cli, work: Path) -> None:
     mpi = library_named("openmpi-4.1")
     program = built(mpi, work)
-    words = ("compare", "default", "pml=nosuch", "-n", "1", "--no-guard", "--store", "r.db")
+    words = ("compare", "default", "pml=nosuch", "--runs", "4", "-n", "1", "--no-guard")
     outcome = cli(*words, "--mpi", mpi.launcher, "--", program)
     assert outcome.code == 1
     assert "[compare.fails]" in outcome.err
@@ -114,10 +114,10 @@ def test_what_starts_at_once_and_fails_is_told(cli: Cli, work: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "code", "words"),
     [
-        ("nosuch_thing=3", 1, "not known to this MPI"),
-        ("btl_tcp_link=2", 2, "did you mean btl_tcp_links"),
-        ("mca_base_component_path=/tmp", 2, "refused"),
-        ("UCX_TLS=sm", 0, "UCX_TLS=sm has no effect here: UCX carries no messages here"),
+        ("nosuch_thing=3", 1, "nosuch_thing"),
+        ("btl_tcp_link=2", 2, "btl_tcp_links"),
+        ("mca_base_component_path=/tmp", 2, "mca_base_component_path"),
+        ("UCX_TLS=sm", 0, "UCX_TLS=sm"),
     ],
 )
 def test_what_is_said_of_a_name(

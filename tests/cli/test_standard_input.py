@@ -129,7 +129,7 @@ def test_the_input_of_an_app_file(cli: Cli, mpi_shell: str, work: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read(cli: Cli, library: Library, work: Path) -> None:
-    for name, why in (("nothere", "No such file"), (".", "Is a directory")):
+    for name, why in (("nothere", "No such file"), (".", "Is a directory")):  # data
         done = cli("search", "-n", "2", "--stdin", name, "--", "/bin/true")
         assert done.code == 2
         assert "--stdin: " in done.err

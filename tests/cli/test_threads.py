@@ -41,9 +41,9 @@ def run(cli: Cli, work: Path, setting: str, *program: str | Path, mpi: str) -> d
 def test_each_layout_solves_the_same_problem(cli: Cli, work: Path, name: str) -> None:
     mpi, program = hybrid(work, name)
     for setting, layout in [
-        ("default", "2 ranks with 1 threads"),
-        ("threads=2", "1 ranks with 2 threads"),
-        ("processes=1", "1 ranks with 1 threads"),
+        ("default", "2 ranks with 1 threads"),  # data
+        ("threads=2", "1 ranks with 2 threads"),  # data
+        ("processes=1", "1 ranks with 1 threads"),  # data
     ]:
         found = run(cli, work, setting, program, mpi=mpi)
         assert (found["state"], found["verified"]) == ("ok", True), found["text"]
@@ -83,7 +83,7 @@ def test_the_number_of_threads_of_the_environment_is_replaced_and_this_is_said(
     mpi, program = hybrid(work)
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     found = run(cli, work, "default", program, mpi=mpi)
-    assert "2 ranks with 1 threads" in found["stdout_tail"]
+    assert "2 ranks with 1 threads" in found["stdout_tail"]  # data
     assert "OMP_NUM_THREADS=7" in found["text"]
 
 

@@ -18,10 +18,10 @@ SPACE = """
 description = "two collectives"
 library = "openmpi>=4.1"
 [parameters.coll_tuned_barrier_algorithm]
-levels = [1, 2]
+levels = [1]
 implies = { coll_tuned_use_dynamic_rules = 1 }
 [parameters.coll_tuned_bcast_algorithm]
-levels = [1, 2]
+levels = [1]
 implies = { coll_tuned_use_dynamic_rules = 1 }
 """
 PROGRAM = r"""

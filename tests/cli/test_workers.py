@@ -169,15 +169,15 @@ def test_workers_as_jobs_of_slurm(
 def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
     with Store.open("r.db") as store:
         store.study(key())
-    for words, said in (
-        (("worker", "1"), "not begun for several workers"),
-        (("worker", "abcd1234"), "no study"),
-        ((*SEARCH, "--scheduler", "lsf"), "local, slurm"),
-        ((*SEARCH, "--scheduler", "local", "--nodes-per-trial", "2"), "one node"),
+    for words, code in (
+        (("worker", "1"), "worker.study_not_shared"),
+        (("worker", "abcd1234"), "study.unknown"),
+        ((*SEARCH, "--scheduler", "lsf"), "scheduler.unknown"),
+        ((*SEARCH, "--scheduler", "local", "--nodes-per-trial", "2"), "scheduler.one_node"),
     ):
         outcome = cli(*words, "--store", "r.db")
         assert outcome.code in (1, 2)
-        assert said in (outcome.err + outcome.out).replace("\n", " ")
+        assert f"[{code}]" in outcome.err + outcome.out
     gone = cli("status", "--store", "new.db")
     assert gone.code == 2
     assert "[store.missing]" in gone.err

@@ -217,27 +217,29 @@ def test_a_spent_budget_begins_no_block(plan: Path, open_mpi: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code", "named"),
     [
-        (["explore", "tiny.toml", "--cells", "qq"], "its cells: pp"),
-        (["explore", "grid-nod"], "did you mean grid-node"),
-        (["explore", "tiny.toml", "-o", "."], "has other files"),
-        (["explore", "tiny.toml", "--budget", "soon"], "not a time"),
-        (["dataset", "describe", "nothing"], "no dataset"),
-        (["dataset", "import", "nothing"], "no dataset"),
-        (["dataset", "export", "abcdef", "-o", "x"], "abcdef"),
+        (["explore", "tiny.toml", "--cells", "qq"], "dataset.cell_unknown", "pp"),
+        (["explore", "grid-nod"], "config.missing", "grid-node"),
+        (["explore", "tiny.toml", "-o", "."], "dataset.folder_not_empty", "-o"),
+        (["explore", "tiny.toml", "--budget", "soon"], "time.syntax", "'soon'"),
+        (["dataset", "describe", "nothing"], "dataset.unknown", "'nothing'"),
+        (["dataset", "import", "nothing"], "dataset.unknown", "'nothing'"),
+        (["dataset", "export", "abcdef", "-o", "x"], "study.unknown", "'abcdef'"),
     ],
 )
 def test_mistakes_are_told(
     plan: Path,
     open_mpi: object,
     words: list[str],
-    message: str,
+    code: str,
+    named: str,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     assert main(words) == 2
     err = " ".join(capfd.readouterr().err.split())
-    assert message in err
+    assert f"[{code}]" in err
+    assert named in err
     assert "Traceback" not in err
 
 

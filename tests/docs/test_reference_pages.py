@@ -18,7 +18,7 @@ def test_the_page_is_up_to_date(name: str) -> None:
 
 def test_every_command_has_a_section() -> None:
     page = reference_pages.command_line()
-    for command in ("search", "space discover", "cluster split", "evaluate predict"):
+    for command in ("search", "space discover", "cluster split", "evaluate predict"):  # data
         assert f"\n## autotune {command}\n" in page
 
 

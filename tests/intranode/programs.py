@@ -20,16 +20,17 @@ def verified(done: Finished) -> dict[str, Any]:
     return result
 
 
-def refused(done: Finished, message: str) -> None:
-    """A program has ended with one message, which begins so: ``PROGRAM: error: ...``."""
+def refusal_of(done: Finished, program: str) -> str:
+    """The one message with which a program has ended: ``PROGRAM: error: ...``."""
     assert done.returncode == 2, done.stdout
-    assert message in done.stderr
-    program = message.partition(":")[0]
-    assert done.stderr.count(f"{program}: error:") == 1
+    begin = f"{program}: error: "
+    (line,) = (line for line in done.stderr.splitlines() if begin in line)
     assert "Traceback" not in done.stderr
+    return line.partition(begin)[2]
 
 
-def silent(done: Finished) -> None:
-    """A program that prints what is wrong has printed nothing."""
+def refusals_of(done: Finished) -> list[list[str]]:
+    """What a library has refused, by rank (:mod:`tests.intranode.refusing`)."""
     assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
+    texts: list[list[str]] = json.loads(done.stdout)
+    return texts

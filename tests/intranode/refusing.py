@@ -1,19 +1,28 @@
-"""What a library refuses, for programs that print what it does not."""
+"""What a library refuses, for programs whose tests compare it with a snapshot."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from runner.runtimes.intranode import IntranodeError
 
+_TEXTS: list[str] = []
 
-def refused(words: str, action: Callable[[], Any]) -> None:
-    """Print a line if the action is not refused with these words."""
+
+def refused(action: Callable[[], Any]) -> None:
+    """Note with which code and words an action is refused."""
     try:
         action()
     except IntranodeError as error:
-        if words not in str(error):
-            print(f"expected {words}, not {error}", flush=True)
+        _TEXTS.append(f"[{error.code}] {error}")
     else:
-        print(f"not refused: {words}", flush=True)
+        _TEXTS.append("nothing is refused")
+
+
+def report(comm: Any) -> None:
+    """Print, from rank 0, the refusals of each rank in JSON."""
+    texts = comm.gather(_TEXTS)
+    if comm.rank == 0:
+        print(json.dumps(texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -58,23 +59,23 @@ def test_all_checks_hold(
 FAILURES = {
     "raises": (
         "if ctx.rank == 1: raise KeyError('lost')\n    await ctx.recv(bytearray(1), 1)",
-        ["mate: rank 1 failed (process 1)", "KeyError: 'lost'"],
+        ["rank 1 ", "(process 1)", "'lost'"],
     ),
     "user error": (
         "if ctx.rank == 1: raise RunnerError('the file is missing', code='test.error')",
-        ["mate: rank 1 failed (process 1): the file is missing\n"],
+        ["rank 1 ", "(process 1)", "the file is missing\n"],
     ),
     "blocks": (
         "MPI.COMM_WORLD.Recv(bytearray(1), 1 - ctx.rank)",
-        ["Comm.Recv would block a worker with all its ranks: use await ctx.recv(...)"],
+        ["Comm.Recv ", "ctx.recv(...)"],
     ),
     "deadlock": (
         "if ctx.rank == 0: await ctx.recv(bytearray(1), 0)\n    await ctx.barrier()",
-        ["deadlock: no message is under way", "rank 0: receive from rank 0 (tag 0)"],
+        ["deadlock:", "rank 0:", "(tag 0)"],
     ),
     "truncated": (
         "ctx.irecv(bytearray(1), 1 - ctx.rank); ctx.isend(bytearray(8), 1 - ctx.rank)",
-        ["smaller than its message", "receive from rank"],
+        ["MPI_ERR_", "(tag 0)"],
     ),
 }
 PROGRAM = """
@@ -160,12 +161,9 @@ def test_a_wrong_graph_is_reported_once(
     program.write_text(WRONG_GRAPH)
     done = start(3, str(program), finders, kind)
     assert done.returncode == 2, done.stderr
-    assert done.stderr.count(" failed (process ") == 1, done.stderr
-    where = f"mate: rank {finders[0]} failed (process {finders[0]}): "
-    wrong = "graph wrong: first, second can never run"
-    if kind == "compiled":
-        wrong = f"{program}:9: region first: a list cannot be compiled"
-    assert f"{where}{wrong}" in done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "mate: " in line)
+    assert re.findall(r"mate: rank (\d+) .*\(process (\d+)\)", line) == [(finders[0], finders[0])]
+    assert (f"{program}:9:" if kind == "compiled" else "graph wrong:") in line  # data
     assert "Traceback" not in done.stderr
 
 
@@ -197,33 +195,34 @@ def heat(directory: Path, compiled: bool = False) -> str:
 
 
 @pytest.mark.parametrize(
-    ("processes", "words", "message"),
+    ("processes", "words", "named"),
     [
-        (1, "--local-grid 1x2x2 --ranks-per-process 3", "--local-grid 1x2x2 makes 4 ranks"),
-        (3, "--wrong", "unrecognized arguments: --wrong (--help lists the options)"),
+        (1, "--local-grid 1x2x2 --ranks-per-process 3", "--local-grid 1x2x2"),
+        (3, "--wrong", "--wrong"),
         *(
             pytest.param(*more, marks=pytest.mark.slow)
             for more in [
-                (2, "--workers 0", "--workers 0: expected 1 or more"),
-                (2, "--workers two", "argument --workers: invalid int value: 'two'"),
-                (3, "--workers 250", "--workers 250, but this process may use only"),
+                (2, "--workers 0", "--workers 0"),
+                (2, "--workers two", "'two'"),
+                (3, "--workers 250", "--workers 250"),
             ]
         ),
     ],
 )
 def test_a_wrong_option_of_the_example_is_told_once(
-    start: Start, tmp_path: Path, processes: int, words: str, message: str
+    start: Start, tmp_path: Path, processes: int, words: str, named: str
 ) -> None:
     done = start(processes, heat(tmp_path), *words.split())
     assert done.returncode == 2
-    assert done.stderr.count("heat:") == done.stderr.count(f"heat: {message}") == 1, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("heat:"))
+    assert named in line
     assert "Traceback" not in done.stderr
 
 
 def test_the_help_of_the_example_comes_once(start: Start, tmp_path: Path) -> None:
     done = start(2, heat(tmp_path), "--help")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("usage: heat.py") == done.stdout.count("--ranks-per-process M\n") == 1
+    assert done.stdout.count("usage:") == done.stdout.count("--ranks-per-process M\n") == 1
 
 
 def test_what_one_process_alone_finds_ends_all(start: Start) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.nas import bt, ft, lu, sp
@@ -16,6 +18,7 @@ from runner.programs.nas.cfd_cells import Partition, partition
 from runner.programs.nas.cfd_exact import exact, start_values
 from runner.programs.nas.lu_domain import domain, rank_grid
 from runner.runtimes.core.kernels import load, scalars
+from tests.refusals import refusal
 
 
 def everyone(size: int, side: int) -> list[Partition]:
@@ -72,22 +75,16 @@ def test_rank_grids_of_lu() -> None:
     assert [rank_grid(n) for n in (1, 2, 4, 8, 6)] == [(1, 1), (2, 1), (2, 2), (4, 2), (3, 2)]
 
 
-@pytest.mark.parametrize(
-    ("kernel", "ranks", "words"),
-    [
-        (lu, 7, "start it with -n 4 or -n 8"),
-        (lu, 64, "less than 3"),
-        (bt, 2, "square number of ranks"),
-        (sp, 8, "start it with -n 4 or -n 9"),
-        (bt, 25, "less than 3"),
-        (ft, 3, "start it with -n 2 or -n 4"),
-        (ft, 8192, "at most 4096 ranks"),
-    ],
-)
-def test_ranks_that_do_not_fit(kernel: object, ranks: int, words: str) -> None:
-    comm = SimpleNamespace(size=ranks, rank=0)
-    with pytest.raises(AppUsageError, match=words):
-        kernel.build(comm, kernel.PROBLEMS["S"])  # type: ignore[attr-defined]
+def test_ranks_that_do_not_fit(snapshot: SnapshotAssertion) -> None:
+    rows: list[tuple[Any, int]] = [
+        *((lu, 7), (lu, 64), (bt, 2), (sp, 8), (bt, 25), (ft, 3), (ft, 8192)),
+    ]
+    assert [
+        refusal(
+            AppUsageError, kernel.build, SimpleNamespace(size=ranks, rank=0), kernel.PROBLEMS["S"]
+        )
+        for kernel, ranks in rows
+    ] == snapshot
 
 
 def test_start_values_are_exact_on_the_faces_only() -> None:

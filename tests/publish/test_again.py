@@ -32,10 +32,10 @@ def file(work: Path, home: Path, store: Path, open_mpi: Library) -> Path:
 @pytest.mark.parametrize(
     ("mode", "status", "code"),
     [
-        pytest.param("there", "still there", 0, marks=pytest.mark.slow),
-        pytest.param("shrunk", "still there", 0, marks=pytest.mark.slow),
+        pytest.param("there", "still there", 0, marks=pytest.mark.slow),  # data
+        pytest.param("shrunk", "still there", 0, marks=pytest.mark.slow),  # data
         ("gone", "gone", 1),
-        pytest.param("open", "cannot be told", 0, marks=pytest.mark.slow),
+        pytest.param("open", "cannot be told", 0, marks=pytest.mark.slow),  # data
     ],
 )
 def test_a_gain_is_looked_at_again(
@@ -70,5 +70,9 @@ def test_without_the_guard_nothing_is_told_of_a_gain(
     assert main([*words, "--json", "out.json"]) == 0
     said = " ".join(capfd.readouterr().out.split())
     (one,) = json.loads((work / "out.json").read_text())["comparisons"]
-    assert (one["status"], one["guard"], one["outcome"]) == ("cannot be told", False, "unguarded")
+    assert (one["status"], one["guard"], one["outcome"]) == (
+        "cannot be told",  # data
+        False,
+        "unguarded",
+    )  # data
     assert one["words"] in said

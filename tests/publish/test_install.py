@@ -172,7 +172,7 @@ def test_a_block_that_was_changed_is_named_with_its_line(tmp_path: Path) -> None
     assert path.read_text() == OWN + "mine = 2\n"
 
 
-@pytest.mark.parametrize("lost", [">>> published", "<<< end of what"])
+@pytest.mark.parametrize("lost", [">>> published", "<<< end of what"])  # data
 def test_a_block_without_both_its_marks_is_not_guessed_at(tmp_path: Path, lost: str) -> None:
     path = tmp_path / "mca-params.conf"
     path.write_text(OWN)

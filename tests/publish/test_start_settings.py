@@ -52,13 +52,11 @@ def test_its_own_answer_and_typed_settings_stay(make_study: MakeStudy, opened: S
     assert [setting.key for setting in found] == [f"{CELLS}=4096", "bind_to=core"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("bind_to=numa", "--start bind_to=numa"), (f"{CELLS}=5000", "not among its levels")],
-)
-def test_what_the_space_does_not_allow_is_refused(opened: Store, text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+@pytest.mark.parametrize("text", ["bind_to=numa", f"{CELLS}=5000"])
+def test_what_the_space_does_not_allow_is_refused(opened: Store, text: str) -> None:
+    with refused(UsageError, "setting.not_in_space") as caught:
         start_settings([text], SPACE, target("/bin/true"), opened, lambda words: None)
+    assert text in str(caught.value)
 
 
 def test_a_study_without_an_answer_is_refused(make_study: MakeStudy, opened: Store) -> None:

@@ -491,7 +491,7 @@ def test_a_dataset_brings_no_program_with_its_settings_or_space(
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('app = "nas-cg"', 'app = "./evil.toml"', "is not the name of a configuration"),
+        ('app = "nas-cg"', 'app = "./evil.toml"', "cells.1.app"),
         ('input = "S"', 'input = "S"\nargs = ["--output", "/tmp/x"]', "/tmp/x"),
     ],
 )

@@ -162,11 +162,11 @@ def test_a_definition_for_an_unknown_family_is_an_error(
 @pytest.mark.parametrize(
     ("entry", "text", "said"),
     [
-        ("othermpi = other_mpi_adapter:Nothing", OTHER_MPI, "cannot be loaded: AttributeError"),
+        ("othermpi = other_mpi_adapter:Nothing", OTHER_MPI, "AttributeError"),
         ("othermpi = other_mpi_adapter:OtherMpi", "import nothing_there", "ModuleNotFoundError"),
-        ("othermpi = other_mpi_adapter:OpenMPI.family", OTHER_MPI, "expected a subclass of"),
-        ("openmpi = other_mpi_adapter:OtherMpi", OTHER_MPI, "by runner.mpi.openmpi.adapter"),
-        ("third = other_mpi_adapter:OtherMpi", OTHER_MPI, "has a class of the family 'othermpi'"),
+        ("othermpi = other_mpi_adapter:OpenMPI.family", OTHER_MPI, "OpenMPI.family"),
+        ("openmpi = other_mpi_adapter:OtherMpi", OTHER_MPI, "runner.mpi.openmpi.adapter"),
+        ("third = other_mpi_adapter:OtherMpi", OTHER_MPI, "'othermpi'"),
     ],
 )
 def test_a_broken_entry_point_is_named(

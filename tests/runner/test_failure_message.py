@@ -103,7 +103,7 @@ def test_lines_for_people_are_without_traces_and_conclusions() -> None:
         if row["case"] == "exit with words":  # data
             assert lines == ["solver: the matrix is singular at row 7"]  # data
         if row["case"] == "no such component":  # data
-            assert lines[0].startswith(("No components were", "PML ucx"))
+            assert lines[0].startswith(("No components were", "PML ucx"))  # data
 
 
 WARNINGS = [

@@ -154,7 +154,7 @@ def test_the_transport_in_force(text: str, transport: str) -> None:
         ("I_MPI_PIN_ORDER", "nonsense", "(ignored)"),
         ("I_MPI_PIN_DOMAIN", "nonsense", "(ignored)"),
         ("I_MPI_COLL_INTRANODE", "nonsense", "(ignored)"),
-        ("I_MPI_WAIT_MODE", "99999999999", "(too large a number)"),
+        ("I_MPI_WAIT_MODE", "99999999999", "(too large a number)"),  # data
     ],
 )
 def test_another_value_in_force(name: str, value: str, effective: str) -> None:

@@ -41,7 +41,7 @@ def test_a_plain_number(old: dict[str, ParamInfo]) -> None:
     info = old["btl_vader_eager_limit"]
     assert (info.type, info.default, info.level, info.source) == ("size_t", "4096", 4, "default")
     assert (info.framework, info.component, info.enum) == ("btl", "vader", {})
-    assert info.help.startswith("Maximum size (in bytes, including header)")
+    assert info.help.startswith("Maximum size (in bytes, including header)")  # data
 
 
 def test_types_are_reduced_to_six(old: dict[str, ParamInfo], new: dict[str, ParamInfo]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -17,6 +18,7 @@ from runner.guard import Culprit, Foreign
 from runner.outcome import load_words
 from runner.supervise import ExecRequest, StartError, Supervisor
 from runner.supervise.process_tree import descendants, is_alive
+from tests.refusals import refused
 from tests.runner.supervising import FAST, MARK, eventually, marked, request, script, stubborn
 
 # hashlib lets the threads run at once.
@@ -83,7 +85,7 @@ def test_caller_s_directory_is_the_default(
     ("options", "argv", "word"),
     [
         ({}, ("no-such-program-here",), "no-such-program-here"),
-        ({}, ("/etc/passwd",), "Permission denied"),
+        ({}, ("/etc/passwd",), "/etc/passwd"),
         ({"cwd": "/no/such/place"}, ("true",), "/no/such/place"),
         ({"stdin": "/no/such/input"}, ("true",), "/no/such/input"),
     ],
@@ -91,8 +93,9 @@ def test_caller_s_directory_is_the_default(
 def test_what_cannot_start_says_why(
     supervisor: Supervisor, options: dict[str, str], argv: tuple[str, ...], word: str
 ) -> None:
-    with pytest.raises(StartError, match=word):
+    with refused(StartError, "program.not_started") as caught:
         supervisor.run(request(*argv, **options))
+    assert word in str(caught.value)
     assert supervisor.run(request("true")).exit_code == 0
 
 
@@ -228,15 +231,15 @@ def test_what_the_host_took_is_not_laid_at_the_door_of_processes(supervisor: Sup
 
 
 @pytest.mark.parametrize(
-    ("named", "told"),
+    ("named", "parts"),
     [
-        ((), "2.00 s of CPU time during the run (all of them have ended)"),
-        ((0.5, 0.25), "(cc 0.50 s, cc 0.25 s, other processes and those that have ended, 1.25 s)"),
-        ((1.5, 0.45), "(cc 1.50 s, cc 0.45 s)"),
+        ((), ["2.00 s", "0.10 s"]),
+        ((0.5, 0.25), ["2.00 s", "0.50 s", "0.25 s", "1.25 s", "0.10 s"]),
+        ((1.5, 0.45), ["2.00 s", "1.50 s", "0.45 s", "0.10 s"]),
     ],
 )
 def test_the_parts_of_foreign_load_add_up(
-    supervisor: Supervisor, named: tuple[float, ...], told: str
+    supervisor: Supervisor, named: tuple[float, ...], parts: list[str]
 ) -> None:
     """A process that ended before the second look at the table has no name."""
     seen = dataclasses.replace(
@@ -244,7 +247,7 @@ def test_the_parts_of_foreign_load_add_up(
         foreign=Foreign(2.0, 0.0, 0.1, True),
         culprits=tuple(Culprit(1, "cc", used) for used in named),
     )
-    assert told in load_words(seen)
+    assert re.findall(r"[0-9.]+ s", load_words(seen)) == parts
 
 
 def test_clean_environment_reaches_the_program(supervisor: Supervisor) -> None:

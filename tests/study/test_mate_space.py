@@ -117,7 +117,7 @@ def test_each_process_gets_the_cores_of_its_workers(library: Library) -> None:
     )
     assert line.startswith(f"{library.launcher} -n 1 ")
     assert " --map-by slot:PE=4 --bind-to core " in line  # data
-    assert line.endswith(" --variant mate --workers 4 --ranks-per-process 4 --local-grid 1x1x4")
+    assert line.endswith(" --workers 4 --ranks-per-process 4 --local-grid 1x1x4")
 
 
 @given(st.sampled_from([1, 2, 3, 4, 6, 8, 64]), st.integers(0, 10**6))

@@ -82,5 +82,6 @@ def test_a_job_is_named_with_where_it_runs(
 
 def test_few_of_many_jobs_are_named(there: list[MpiJob]) -> None:
     there += [job(pid, EVERY) for pid in range(1, jobs.MOST + 3)]
-    assert jobs.shared_notes(None, 1, one_node=False)[0].words.count("user ann") == jobs.MOST
+    note = jobs.shared_notes(None, 1, one_node=False)[0]
+    assert note.words.count("user ann") == jobs.MOST  # data
     assert "; and 2 more" in jobs.jobs_words(there)

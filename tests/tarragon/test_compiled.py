@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from runner.runtimes import tarragon
 from runner.runtimes.tarragon import Config, Tarragon
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 from tests.tarragon.mix import Edges, Mix, expected, graph_of
 
 
@@ -80,22 +82,21 @@ class Unlike(Mix):
         super().__init__(number, steps + number % 2, delays)
 
 
-@pytest.mark.parametrize(
-    ("attributes", "kind", "words"),
-    [
-        ({}, Mix, "needs a max_size that is a multiple of 8 bytes"),
-        ({"max_size": 7}, Mix, "needs a max_size that is a multiple of 8 bytes"),
-        ({"max_size": 8}, Unlike, "task 0 has 2 steps and task 1, to which it sends, 3"),
-    ],
-)
-def test_a_wrong_edge_is_refused(attributes: dict[str, int], kind: Any, words: str) -> None:
-    runtime = Tarragon()
-    graph = tarragon.VectorGraph(
-        runtime, lambda number: kind(number, 2, {0: 0}), tarragon.IdentityMap(2)
-    )
-    graph.task(0).connect(1, **attributes)
-    with pytest.raises(tarragon.GraphError, match=words):
+def test_a_wrong_edge_is_refused(snapshot: SnapshotAssertion) -> None:
+    def made(kind: Any, **attributes: int) -> None:
+        runtime = Tarragon()
+        graph = tarragon.VectorGraph(
+            runtime, lambda number: kind(number, 2, {0: 0}), tarragon.IdentityMap(2)
+        )
+        graph.task(0).connect(1, **attributes)
         runtime.graph_init(graph)
+
+    edges: list[Callable[[], None]] = [
+        lambda: made(Mix),
+        lambda: made(Mix, max_size=7),
+        lambda: made(Unlike, max_size=8),
+    ]
+    assert [refusal(tarragon.GraphError, edge) for edge in edges] == snapshot
 
 
 def test_a_second_edge_to_a_task_is_refused() -> None:

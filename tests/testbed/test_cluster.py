@@ -295,4 +295,4 @@ def test_what_the_cluster_fixes_is_out_of_every_space(bed: tb.Testbed, definitio
     unknown = space.unknown("bind_to")
     assert unknown.code == "parameter.unknown"
     assert str(unknown).startswith("bind_to ")
-    assert str(unknown).endswith(": nodes look alike")
+    assert str(unknown).endswith(": nodes look alike")  # data

@@ -42,7 +42,7 @@ def test_datasets_and_a_card(client: TestClient) -> None:
     text = client.get("/datasets").text
     assert f'href="/{TOKEN}/dataset/grid-node"' in text
     card = client.get("/dataset/grid-node").text
-    for word in ("Complete grids of few parameters", "autotune explore grid-node", "cg-W"):
+    for word in ("Complete grids of few parameters", "autotune explore grid-node", "cg-W"):  # data
         assert word in card
     cells = client.get("/dataset/grid-node/cells").text
     rows = dict(re.findall(r"<tr><td>([^<]+)(.*)", cells))
@@ -64,7 +64,7 @@ def test_two_studies_side_by_side(clients: Clients, tmp_path: Path) -> None:
     assert f"A: study {a[:8]}" in text
     assert f"B: study {b[:8]}" in text
     assert "autotune compare" in text  # data
-    assert client.get("/compare").text.count('<select name="study">') == 2
+    assert client.get("/compare").text.count('<select name="study">') == 2  # data
     too_many = client.get(f"/compare?study={a[:16]}&study={b[:16]}&study={a[:16]}")
     assert too_many.status_code == 404
     assert 'role="alert">3 ' in too_many.text
@@ -174,4 +174,4 @@ def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Pat
     before.unlink()
     without = client.get(found[1]).text
     assert before.name in without
-    assert [page.count('<pre class="output">') for page in (text, without)] == [1, 0]
+    assert [page.count('<pre class="output">') for page in (text, without)] == [1, 0]  # data

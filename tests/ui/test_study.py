@@ -95,7 +95,7 @@ def _trials(tmp_path: Path) -> list[TrialRecord]:
 def test_parallel_coordinates_of_what_varied(tmp_path: Path) -> None:
     trials = _trials(tmp_path)
     drawn = parallel_coordinates(trials)
-    for word in ("limit", "kind", "1024", "3072", "time ratio", "0.90", "1.15"):
+    for word in ("limit", "kind", "1024", "3072", "time ratio", "0.90", "1.15"):  # data
         assert f">{word}<" in drawn
     same = [dataclasses.replace(t, setting={**t.setting, "kind": "a"}) for t in trials]
     assert parallel_coordinates(same) == ""  # One parameter is no picture.

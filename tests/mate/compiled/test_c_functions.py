@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from runner.runtimes import mate
 from runner.runtimes.core.c_function import CFunction
 from tests.mate.compiled.running import HEAD, run, state
-from tests.refusals import refused
+from tests.refusals import refusal, refused
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -65,19 +65,21 @@ def work(part, i):
         run(made.graph, part)
 
 
-REFUSED = {
-    "part.a[0] = part.f(1.0)": r"C function float64\(float64,float64\) takes 2 arguments, by pos",
-    "part.a[0] = part.f(1.0, y=2.0)": "takes 2 arguments, by position",
-    "part.a[0] = part.f(part.a, 1.0)": "argument 1 of the C function is array.*expected float64",
-    "part.move(part.a, part.a, 2.5)": "argument 3 of the C function is float64: expected int64",
-    "part.move(part.n, part.a, 8)": "argument 1 of the C function is array.*an array of float64",
-    "part.move(1.0, part.a, 8)": "argument 1 .* is float64: expected an array of float64",
-    "part.pointer(1.0)": "Part.pointer is a C function without types: .*mate.CFunction",
-}
+REFUSED = [
+    "part.a[0] = part.f(1.0)",
+    "part.a[0] = part.f(1.0, y=2.0)",
+    "part.a[0] = part.f(part.a, 1.0)",
+    "part.move(part.a, part.a, 2.5)",
+    "part.move(part.n, part.a, 8)",
+    "part.move(1.0, part.a, 8)",
+    "part.pointer(1.0)",
+]
 
 
-@pytest.mark.parametrize(("line", "words"), REFUSED.items(), ids=REFUSED)
-def test_wrong_calls_are_refused_with_the_line(program: Any, line: str, words: str) -> None:
+@pytest.mark.parametrize("line", REFUSED)
+def test_wrong_calls_are_refused_with_the_line(
+    program: Any, line: str, snapshot: SnapshotAssertion
+) -> None:
     made = program(f"@graph.region(compiled=True)\ndef work(part, i):\n    {line}\n")
     part = state(
         a=np.zeros(3),
@@ -86,26 +88,20 @@ def test_wrong_calls_are_refused_with_the_line(program: Any, line: str, words: s
         move=CFunction(LIBC.memcpy, "void(float64*, float64*, int64)"),
         pointer=LIBM.sin,
     )
-    with pytest.raises(mate.MateError, match=words) as caught:
-        run(made.graph, part)
-    assert f"{made.__file__}:{HEAD.count(chr(10)) + 3}: " in str(caught.value)
+    text = refusal(mate.MateError, run, made.graph, part)
+    place = f"{made.__file__}:{HEAD.count(chr(10)) + 3}: "
+    assert place in text
+    assert text.replace(place, "PLACE: ") == snapshot
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (
-            lambda: CFunction(LIBM.sin, "float64(double)"),
-            r"signature 'float64\(double\)': expected",
-        ),
-        (lambda: CFunction(LIBM.sin, "float64*(float64)"), "expected a result and arguments"),
-        (lambda: CFunction(LIBM.sin, "float64"), "expected a result and arguments"),
-        (lambda: CFunction(0, "void()"), "address 0"),
-    ],
-)
-def test_wrong_signatures_are_refused(make: Callable[[], CFunction], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        make()
+def test_wrong_signatures_are_refused(snapshot: SnapshotAssertion) -> None:
+    wrong = [
+        (LIBM.sin, "float64(double)"),
+        (LIBM.sin, "float64*(float64)"),
+        (LIBM.sin, "float64"),
+        (0, "void()"),
+    ]
+    assert [refusal(ValueError, CFunction, *one) for one in wrong] == snapshot
 
 
 def test_python_checks_arrays_and_their_number() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from runner.runtimes import mate
 from runner.runtimes.mate.compiled import compiled_graph
@@ -17,21 +17,20 @@ from tests.refusals import refused
 pytestmark = pytest.mark.usefixtures("cache")
 
 REGION = '@graph.region(compiled="if possible")\ndef work(part, i):\n    '
-NARROW = "in compiled code, but not in numpy: convert both to one type of 64 bits"
-PYTHON = {
-    "part.box.n += 1": r"part.box.n is assigned",
-    "part.a[0] = part.call(3)": "Part.call is a type: compiled code calls no methods",
-    "part.a[0] = part.ragged[0][0]": "holds arrays of several types",
-    "part.a[0] = part.large % 7": "is 9223372036854775808, but whole numbers of compiled code go",
-    "part.a[:] = part.a[::-1] + part.a": "an operation of whole arrays makes a new array",
-    "part.a[:] = part.b + part.b": "this makes a new array, which compiled code cannot: write a",
-    "x = [k for k in range(3)]\n    part.a[0] = sum(x)": "a comprehension cannot be compiled",
-    "part.a[0] = part.a.sum()": ".sum adds in another order than numpy",
-    "part.a[0] = doubled(part.a)[0]": r"function doubled: .*makes a new array",
-    "part.narrow[0] = 0.1 * part.narrow[1]": f"mul of float64 and float32 widens float32 {NARROW}",
-    "part.small[0] = part.small[1] + part.small[1]": f"add of int32 widens int32 {NARROW}",
-    "part.a[0] = halved(part.narrow[1])": f"function halved: truediv of float32 .*{NARROW}",
-}
+PYTHON = [
+    "part.box.n += 1",
+    "part.a[0] = part.call(3)",
+    "part.a[0] = part.ragged[0][0]",
+    "part.a[0] = part.large % 7",
+    "part.a[:] = part.a[::-1] + part.a",
+    "part.a[:] = part.b + part.b",
+    "x = [k for k in range(3)]\n    part.a[0] = sum(x)",
+    "part.a[0] = part.a.sum()",
+    "part.a[0] = doubled(part.a)[0]",
+    "part.narrow[0] = 0.1 * part.narrow[1]",
+    "part.small[0] = part.small[1] + part.small[1]",
+    "part.a[0] = halved(part.narrow[1])",
+]
 HELPERS = """
 def doubled(a):
     return a.astype(int)
@@ -57,7 +56,11 @@ def made_state() -> Any:
     ],
 )
 def test_what_cannot_be_compiled_runs_in_python_and_says_why(
-    program: Any, body: str, again: bool, capfd: pytest.CaptureFixture[str]
+    program: Any,
+    body: str,
+    again: bool,
+    capfd: pytest.CaptureFixture[str],
+    snapshot: SnapshotAssertion,
 ) -> None:
     """``again``: from the stored code of the first time, with the lines of another file."""
     text = "\n" * 5 * again + HELPERS + REGION + body + "\n"
@@ -79,8 +82,7 @@ def test_what_cannot_be_compiled_runs_in_python_and_says_why(
     helper = next((name for name in ("doubled", "halved") if name in body), None)
     first = next(n for n, line in enumerate(lines) if line.startswith(f"def {helper or 'work'}"))
     assert int(line) == first + 2
-    assert words.startswith("region work ")
-    assert re.search(PYTHON[body], words), words
+    assert words == snapshot
 
 
 def test_indices_have_the_meaning_of_python(program: Any) -> None:
@@ -172,18 +174,18 @@ def test_functions_of_njit_keep_the_rules_of_numba(program: Any, compiled: str) 
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "reason"),
     [
-        (", parallel=True", "shift is decorated with numba's option parallel"),
+        (", parallel=True", " parallel"),
         (", error_model='python', boundscheck=True", ""),
         pytest.param(", fastmath=True", "", marks=pytest.mark.slow),
     ],
 )
-def test_options_of_njit(program: Any, options: str, words: str) -> None:
+def test_options_of_njit(program: Any, options: str, reason: str) -> None:
     made = program(JITTED.format(options=options, compiled='"if possible"'))
     block = compiled_graph(made.graph).bind(made_state(), no_messages)
-    assert bool(block.entry(0)) is not bool(words)
-    assert words in made.graph.fallbacks.get("work", "")
+    assert bool(block.entry(0)) is not bool(reason)
+    assert reason in made.graph.fallbacks.get("work", "")
 
 
 def test_a_jitted_function_with_types_is_refused(program: Any) -> None:

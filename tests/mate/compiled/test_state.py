@@ -44,8 +44,8 @@ def work(part, i):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("n", 2**63, r"Part.n is 9223372036854775808, but whole numbers of compiled code go from"),
-        ("few", [1, -(2**70)], "Part.few holds a number beyond 64 bits"),
+        ("n", 2**63, r"Part\.n is 9223372036854775808,"),
+        ("few", [1, -(2**70)], r"Part\.few "),
     ],
 )
 def test_numbers_beyond_64_bits_are_refused(

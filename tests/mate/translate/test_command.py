@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -64,9 +65,9 @@ def test_a_wrong_program_is_one_message(
     assert captured.out == ""
     assert [place.name for place in tmp_path.iterdir()] == ["app.py"]
     for call, advice in (
-        ("Sendrecv", "use Irecv, Send and Wait"),
-        ("alltoall", "use Isend, Irecv"),
+        ("Sendrecv", {"Irecv", "Send", "Wait"}),
+        ("alltoall", {"Isend", "Irecv"}),
     ):
         Path("app.py").write_text(WRONG.replace("Split", call))
         assert main(["mate", "translate", "app.py"]) == 2
-        assert advice in capfd.readouterr().err
+        assert advice <= set(re.findall(r"\w+", capfd.readouterr().err))

@@ -107,27 +107,27 @@ def test_messages_and_collectives(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "named"),
     [
-        (("--workers", "many"), "argument --workers: invalid int value: 'many'"),
+        (("--workers", "many"), "'many'"),
         *(
             pytest.param(*more, marks=pytest.mark.slow)
             for more in [
                 (("--workers", "5", "--ranks-per-process", "2"), "--workers 5"),
-                (("--workers", "250"), "--workers 250, but this process may use only"),
+                (("--workers", "250"), "--workers 250"),
             ]
         ),
     ],
 )
 def test_a_wrong_switch_is_reported_once(
-    start: Start, tmp_path: Path, words: tuple[str, ...], told: str
+    start: Start, tmp_path: Path, words: tuple[str, ...], named: str
 ) -> None:
     made = tmp_path / "sums_mate.py"
     made.write_text(translate(SUMS, "sums.py"))
     wrong = start(3, str(made), "word", *words)
     assert wrong.returncode == 2, wrong.stderr
-    assert wrong.stderr.count("sums_mate.py: ") == 1, wrong.stderr
-    assert f"sums_mate.py: {told}" in wrong.stderr
+    (line,) = (line for line in wrong.stderr.splitlines() if "sums_mate.py: " in line)
+    assert named in line
     assert "Traceback" not in wrong.stderr
 
 
