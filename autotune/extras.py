@@ -15,7 +15,7 @@ EXTRAS: dict[str, tuple[str, str]] = {
     "psycopg": ("postgres", "a results database on PostgreSQL"),
     "libcst": ("translate", "translating programs for MATE"),
 }
-"""The extra of each package that may be missing, and what it is for."""
+"""The extra of each package that may be missing, and its purpose."""
 
 
 def missing_extra(error: ModuleNotFoundError) -> str | None:

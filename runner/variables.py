@@ -69,8 +69,8 @@ def read_back_variables(
 ) -> dict[str, ReadBack]:
     """State of each requested variable in ``ranks`` (the ranks that were seen) or in ``reports``.
 
-    ``in force``: every rank was started with the value, whether or not the program or the library
-    uses it. ``altered``: a rank has another value or none. If not all of the ``number`` ranks
+    ``in force``: every rank was started with the value, even if the program or the library does not
+    use it. ``altered``: a rank has another value or none. If not all of the ``number`` ranks
     reported it, and no ranks were seen (they are on other nodes, or ended too early), the state is
     ``not observable``.
     """

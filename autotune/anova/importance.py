@@ -2,8 +2,8 @@
 
 A random forest is fitted to the measured settings. Each parameter has three figures, because each
 of them misses something: the share of the variance that the parameter explains alone and in pairs
-(fANOVA), the loss of prediction accuracy on settings that the forest has not seen when the
-parameter is shuffled (permutation importance), and correlations as in the thesis.
+(fANOVA), the loss of accuracy on unseen settings if the parameter is shuffled (permutation
+importance), and correlations as in the thesis.
 
 :func:`study_evidence` reads the results of a study's proof and read-back on single parameters. A
 forest over the runs of a search sees which settings were fast, not which parameters made them fast.

@@ -215,7 +215,7 @@ def loading_space(parameters: Sequence[Parameter]) -> tuple[Space, Setting]:
 class FigureProof:
     """One setting against the reference by several figures of its runs, each with its decision.
 
-    ``proof`` says how the blocks were measured; it has no decision of its own.
+    ``proof`` describes the measurement of the blocks; it has no decision itself.
     """
 
     proof: Confirmation

@@ -290,8 +290,8 @@ def check_figure(
 def check_fidelity(where: str, app: App) -> None:
     """Check the cheap forms of an application before anything runs.
 
-    Raises UsageError, which begins with ``where``, for a form of an unknown input, and for one that
-    is not given by exactly one of its keys, or does not change what is run.
+    Raises UsageError, which begins with ``where``, for a form of an unknown input, and for one
+    without exactly one key or without an effect.
     """
     inputs = list(app.inputs or (app.default_input,))
     for name, form in app.fidelity.items():

@@ -21,7 +21,7 @@ _PIECES = re.compile(
 )
 _REPETITION = re.compile(r"(?:[*+?]|\{\d*,?\d*\})\??\+?")
 _BREAK = "; "
-"""Stands for any text: words on its other side do not belong to the number."""
+"""Any text: words on its other side do not belong to the number."""
 
 
 def unit_in_pattern(pattern: str) -> Unit:

@@ -1,8 +1,8 @@
 """Exchange of datasets: copying folders within bounds, export of studies, and import of folders.
 
-The first part copies a folder from elsewhere: only plain files in plain folders, and no more than a
-limit.  The second part exports studies of the results database as a dataset.  The third part
-imports and checks other people's folders.
+:func:`copy_folder` copies a foreign folder: only plain files in plain folders, up to a limit.
+:func:`export_cells` exports studies of the results database as a dataset. :func:`import_folder`
+imports and checks foreign folders.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ BOUNDS = Bounds()
 
 @contextlib.contextmanager
 def partial_folder(into: Path) -> Iterator[Path]:
-    """A new hidden folder in ``into``, to copy to and to rename; if it was not renamed, it is
-    removed at the end.
+    """A new hidden folder in ``into``, to copy to and then rename; otherwise it is removed at the
+    end.
 
-    Folders left by killed processes are removed.  Raises OSError.
+    Folders left by killed processes are removed. Raises OSError.
     """
     if into == own_folder():
         make_folder(into)
@@ -103,7 +103,7 @@ def _locked_folder(into: Path) -> tuple[Path, int]:
 
 
 def _remove_leftovers(into: Path) -> None:
-    """Remove the folders whose processes have ended: those that nobody has locked."""
+    """Remove the folders of ended processes, which are no longer locked."""
     for left in into.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):
             lock = os.open(left, _FOLDER)
@@ -118,8 +118,8 @@ def copy_folder(source: Path, target: Path, bounds: Bounds = BOUNDS) -> None:
     """Copy a folder of files, and of folders of files, into the empty folder ``target``.
 
     Every entry is opened relative to its open folder, so that a path that changes meanwhile has no
-    effect.  Raises UsageError for a link, a fifo, a socket, a device, a name that is not plain, a
-    deeper folder, and more than ``bounds``; OSError if something cannot be read or written.
+    effect. Raises UsageError for a link, a fifo, a socket, a device, a name that is not plain, a
+    deeper folder, or more than ``bounds``; OSError if reading or writing fails.
     """
     fd = os.open(source, _FOLDER & ~os.O_NOFOLLOW)  # The user named this folder.
     try:
@@ -129,7 +129,7 @@ def copy_folder(source: Path, target: Path, bounds: Bounds = BOUNDS) -> None:
 
 
 class _Copy:
-    """What was copied so far, compared with the bounds."""
+    """The amounts copied so far, compared with the bounds."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -303,7 +303,7 @@ def _same_machine(study: StudyRecord, cpu_model: str, cores: int) -> None:
 
 
 def _blocks(study: StudyRecord, runs: Sequence[StoredRun]) -> list[list[HistoryEntry]]:
-    """Runs that count, cut every ten minutes where both parts have runs of the default."""
+    """Runs that count, divided every ten minutes so that both parts have runs of the default."""
     entries = [e for e in map(entry_of, runs) if e.counts]
     blocks: list[list[HistoryEntry]] = []
     for entry in entries:
@@ -335,9 +335,9 @@ def import_folder(
 ) -> Dataset:
     """Copy a dataset's folder, check the whole copy, and rename it to ``into/NAME`` in one step.
 
-    ``name`` is that of the card if left out.  Raises UsageError if something is damaged, does not
-    fit together, is no regular file or larger than ``bounds``, or if the name is taken or not
-    plain.  Then nothing has changed.
+    ``name`` defaults to the card's. Raises UsageError if something is damaged, inconsistent, not a
+    regular file or larger than ``bounds``, or if the name is taken or not plain. Then nothing has
+    changed.
     """
     if name is not None:
         plain_name(name, "--name")
@@ -345,7 +345,7 @@ def import_folder(
     try:
         with partial_folder(into) as part:
             copy_folder(folder, part, bounds)
-            # The copy is checked, because no other process can change it any more.
+            # The copy is checked, because no other process can change it.
             place = into / _check_copy(part, folder, name)
             if os.path.lexists(place):
                 raise UsageError(
@@ -394,7 +394,7 @@ def _umask() -> int:
 
 
 def _check_calibration(path: Path) -> None:
-    """Its id shows whether anybody changed the file, if there is one."""
+    """The id in the file, if there is one, reveals changes."""
     if not is_file(path):
         return
     try:

@@ -179,7 +179,7 @@ class Composition:
 def response_of(
     table: ResponseTable, setting: Setting, operation: str, size: float
 ) -> tuple[Response | None, bool]:
-    """The response of an operation to a setting, and whether measurements cover all of it.
+    """The response of an operation to a setting, and True if measurements cover all of it.
 
     Used are the largest measured parts of the setting, first those measured at several times, and
     then its other parameters that were measured alone. Their logarithms, shrunk towards 0 by their

@@ -289,7 +289,7 @@ def stored_features(dataset: Dataset, cell: Cell) -> Features | None:
 def _best(
     dataset: Dataset, cell: Cell, runs: pd.DataFrame, settings: Sequence[Setting]
 ) -> tuple[float, bool]:
-    """T_OPUB / T_default and whether the cell is null, from the replay (grids) or from anova."""
+    """T_OPUB / T_default and True if the cell is null, from the replay (grids) or from anova."""
     import pandas as pd
 
     if dataset.kind == "grid":

@@ -315,7 +315,7 @@ class Predictor:
             "points": self.points.tolist(),
             "best": [s.to_json() for s in self.best],
             "gains": self.gains.tolist(),
-            # JSON has no infinity: null stands for "never".
+            # JSON has no infinity: null means "never".
             "bar": finite(self.bar),
             "reach": self.reach,
             "residuals": self.residuals.tolist(),

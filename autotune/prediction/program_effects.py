@@ -39,7 +39,7 @@ COMPOSITION = "composed"
 SHIPPED_FILE = f"{COMPOSITION}.json"
 _LARGEST = MIB
 MOST_GAP = 0.01
-"""A setting is considered covered if it acts on at most this share of the run time unmeasured."""
+"""A setting that may act on a larger share of the run time unmeasured is left out."""
 _TELLS = 0.02
 """Composed gains above this, as log ratios, determine a program's slope; smaller effects its
 floor."""

@@ -85,8 +85,8 @@ def with_extra_parameters(
     """The ``space`` with every missing parameter that these settings name.
 
     ``targets`` gives the known targets of some parameters; they are not checked. Raises UsageError
-    for a mistyped name, for a name that is another one in this library, for a value that the
-    library refuses, and for a parameter that decides which program, library or file is used.
+    for a mistyped name, a name that differs in this library, a value that the library refuses, and
+    a parameter that selects a program, library or file.
     """
     levels: dict[str, list[Value]] = {}
     for setting in settings:

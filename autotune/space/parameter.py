@@ -1,8 +1,8 @@
 """Parameters: levels, target in the launch, condition; and the words of a program's command line.
 
-Besides :class:`Parameter`, this module reads levels as written in a TOML file (lists, ranges,
-sizes, booleans), has :class:`Argument` (words for the program with placeholders for values), and
-finds a parameter's collective operation by its name.
+Levels are read as written in a TOML file (lists, ranges, sizes, booleans). An :class:`Argument` has
+words for the program with placeholders for values. A parameter's collective operation is found by
+its name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Resolve a space file against one library: its names, enumerated values and defaults.
 
-This module turns a definition into the space of one library, determines levels and default of each
-parameter under the library and the facts, expands derived values (which follow from parameters and
-facts and are never set), and loads spaces by name.
+This module turns a definition into the space of one library and loads spaces by name. It determines
+levels and default of each parameter under the library and the facts. It expands derived values,
+which follow from parameters and facts and are never set.
 """
 
 from __future__ import annotations

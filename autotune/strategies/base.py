@@ -134,7 +134,7 @@ class Strategy(ABC):
         return proposal
 
     def tell(self, observation: Observation) -> None:
-        """Record the result of a trial, whether or not this strategy proposed it."""
+        """Record the result of a trial, proposed by this strategy or not."""
         if observation.state == "running":
             self.add_running(observation)
             return
@@ -160,13 +160,13 @@ class Strategy(ABC):
         return None
 
     def is_new(self, setting: Setting) -> bool:
-        """True if no setting with the same canonical form was proposed or told before."""
+        """True if no setting with the same canonical form was proposed or recorded before."""
         canonical = self.codec.settle(setting)
         return canonical is not None and canonical.key not in self._taken_keys
 
     @property
     def ordinal(self) -> int:
-        """Number of distinct settings proposed or told: the position in the random stream."""
+        """Number of distinct settings proposed or recorded: the position in the random stream."""
         return len(self._settings_by_key)
 
     def rng(self, *place: int) -> np.random.Generator:

@@ -1,8 +1,8 @@
 """Connections of the page, limited in number and idle time.
 
 Every user of the machine can connect. To keep the page reachable, a connection above the limit
-replaces the one that has waited longest without a complete request, and a connection without a
-complete request in time is closed.
+replaces the one that has waited longest without a complete request. A connection without a complete
+request in time is closed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An MPI library and its parameters, as discovery describes them.
 
 Also compares two texts of an MCA parameter's value (64k = 65536, true = 1, enum name = number), and
-maps each Open MPI generation's names for the mapping, binding and ranking policies.
+knows each Open MPI generation's names of the placement policies.
 """
 
 from __future__ import annotations

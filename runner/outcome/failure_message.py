@@ -375,7 +375,7 @@ def _signal(text: str) -> str:
 
 
 def _conclusion(stderr: str, last: str, warning: str) -> str:
-    """The launcher's conclusion, for a program that printed no message of its own.
+    """The launcher's conclusion, for a program without its own message.
 
     ``last``: the last line of its standard output. ``warning``: the last warning, used if there is
     no other reason.

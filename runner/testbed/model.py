@@ -126,7 +126,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Removal:
-    """What :func:`down` removed: whether there was anything, and how many processes it ended."""
+    """What :func:`down` removed: if there was anything, and the number of ended processes."""
 
     name: str
     found: bool

@@ -45,7 +45,7 @@ def up(
     mtu: int = MTU,
     cores: int | None = None,
 ) -> Testbed:
-    """Bring a testbed up, or return the one that is up with exactly these properties.
+    """Bring a testbed up, or return a running one with exactly these properties.
 
     ``latency_s`` is seconds each way, ``rate_bps`` bits per second of each link in each direction
     (0: unlimited). ``cores`` is the number of CPUs of each node; None: equal shares of all CPUs.

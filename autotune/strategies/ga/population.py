@@ -53,7 +53,7 @@ _MULTIPLES = (1, 4, 16)
 _PAIRS = 4
 """Pairs of parents in a generation judged only by the surrogate."""
 
-# Streams of random numbers: different uses never share one.
+# Streams of random numbers: no two uses within one form share one.
 _START, _DRAW, _BREED, _NEWCOMER, _EXTRA = range(5)
 _CHILD, _SAMPLES = 1, 2
 
@@ -191,7 +191,7 @@ class Population(GeneticSearch):
         return order[: self._plan.tournament]
 
     def _reproduce(self) -> None:
-        """Let the two best of the tournament have offspring, which replaces the worst."""
+        """Let the two best of the tournament have offspring, which replace the worst."""
         plan = self._plan
         ranking = sorted(self._tournament, key=self._fitness)
         rng = self._rng(_BREED, self.generation)
@@ -352,9 +352,9 @@ class AssistedPopulation(GeneticSearch):
     def is_finished(self) -> bool:
         """True if the search has ended by its own rules.
 
-        Without a limit of generations it ends after ``patience`` generations without a new best,
-        not counting the first ``patience`` ones, or after ``ei_patience`` ones if no candidate is
-        worth a run. A best among the first individuals is often a lucky run.
+        Without a limit of generations it ends after ``patience`` generations without a new best
+        (and twice as many in all), or after ``ei_patience`` ones if no candidate is worth a run. A
+        best among the first individuals is often a lucky run.
         """
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:

@@ -14,7 +14,7 @@ from autotune.strategies.models.additive import Additive, Kernel, Prior, expecte
 _MOST = 150
 """Largest number of settings in the fit: the best of them and the latest."""
 _REACH = 5.0
-"""Range of counted times above the best one, in multiples of the largest loss."""
+"""Runs further above the best one than this multiple of the largest loss count as that far."""
 _LARGEST_GAIN = 20.0
 """A gain counts up to this multiple of the largest loss: no program is 400 times faster."""
 

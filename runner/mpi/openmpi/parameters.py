@@ -40,7 +40,7 @@ _TYPES = {
 
 @dataclass
 class _Draft:
-    """A parameter while its rows are read; the defaults here stand for missing rows."""
+    """A parameter while its rows are read; the defaults are for missing rows."""
 
     framework: str
     component: str

@@ -1,4 +1,4 @@
-"""Operations between two ranks, while all others do nothing; and between neighbours on a ring."""
+"""Operations between two ranks, while all others are idle; and between neighbours on a ring."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def _turn(core: int, worker: int, rank: int) -> None:
 
 @inner
 def _run(core: int, worker: int, rank: int) -> int:
-    """Run a rank until nothing of it is ready; returns 1 if its function has ended, else 0."""
+    """Run a rank until nothing is ready in it; returns 1 if its function has ended, else 0."""
     while True:
         if load(rank + RANK.mode) == SUSPENDED:
             node = load(rank + RANK.owner)

@@ -79,13 +79,13 @@ number of guests inside.
 ``patience``: looks for its messages before a region leaves its stack. ``funnel``: the record of the
 one worker that makes MPI calls, or 0 if each makes its own.
 
-``ordered``: whether ready ranks wait by their ``priority``.  ``service``: the record of a thread
+``ordered``: 1 if ready ranks wait in order of ``priority``. ``service``: the record of a thread
 that only polls, or 0.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:
-messages under way in MPI; ``outside``: whether Python code has some of its own. ``failed``: code of
-the first error and what it says.
+messages under way in MPI; ``outside``: 1 if Python code has some. ``failed``: code of the first
+error and its arguments.
 """
 
 WORKER = record(

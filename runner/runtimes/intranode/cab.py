@@ -339,7 +339,7 @@ class Cab:
         self._node.put(ME.steals, int(value))
 
     def configure(self, config: Config) -> None:
-        """Continue with another configuration, while nothing of this rank is under way."""
+        """Continue with another configuration; no request of this rank may be under way."""
         self.config = config
         self._node.apply(config)
 

@@ -158,6 +158,6 @@ def _users(me: int, domain: int) -> int:
 
 @inner
 def set_active(me: int, value: int) -> None:
-    """Publish whether this rank uses the memory."""
+    """Publish if this rank uses the memory."""
     if load(me + ME.flags) != 0:
         put(load(me + ME.seat) + SEAT.active, value)

@@ -240,7 +240,7 @@ _DEFAULT = Config()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the switches of the runtime, in a group of their own."""
+    """Add the switches of the runtime in a separate group."""
     group = parser.add_argument_group("MATE runtime")
     add = group.add_argument
     add("--workers", type=int, default=1, metavar="N", help="number of worker threads per process")

@@ -4,8 +4,8 @@ A blocking call would stop the worker with all its ranks, and often the job for 
 are in extension types, which cannot be patched in the usual way. While ranks run, their entries in
 the type's dictionary are replaced by functions that check the calling thread. So every communicator
 and request is guarded, including those created or stored earlier. At thread level "serialized",
-every other method and property of the classes and every function of ``mpi4py.MPI`` takes the one
-lock of the message layer in the same way, from the runtime, a rank, or another thread.
+every other method and property of the classes and every function of ``mpi4py.MPI`` likewise takes
+the one lock of the message layer, in any thread.
 
 The guard does not see: a method bound earlier (``r = comm.Recv; ...; r(buf)``), one-sided and file
 operations, MPI calls from C, other ways to block (``time.sleep``, locks), and threads that are not

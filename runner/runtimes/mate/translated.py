@@ -203,7 +203,7 @@ _graphs: list[Graph] = []
 def graph(
     name: str, regions: Sequence[tuple[str, Sequence[str], bool | Callable[..., Any]]]
 ) -> Graph:
-    """A graph whose regions are (name, dependencies, function or whether they wait).
+    """A graph of regions (name, dependencies, function or True if they wait).
 
     A function takes the variables of the function that runs the graph, and is compiled if possible.
     The bodies of the others are passed to :func:`run_graph` in the same order.

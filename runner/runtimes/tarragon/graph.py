@@ -1,9 +1,9 @@
 """Graphs: the tasks of all processes, each with its own, and the edges between them (Cicotti 2011,
 Tables 3.1, 3.6 and 3.7, Appendix B).
 
-A task is an object that lives as long as its graph.  The runtime calls its methods: ``vinject`` for
-each message that arrives, which decides by the task's state whether it may run (the firing rule),
-and ``vexecute`` when a worker runs it.  The methods of one task never run at the same time.
+A task is an object that lives as long as its graph. The runtime calls its methods: ``vinject`` for
+each arriving message, which decides by the task's state if it may run (the firing rule), and
+``vexecute`` when a worker runs it. The methods of one task never run at the same time.
 """
 
 from __future__ import annotations

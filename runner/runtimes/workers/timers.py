@@ -18,7 +18,7 @@ COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 
 @dataclass
 class WorkerTimes:
-    """Seconds of one worker by kind, and what it sent; the five kinds add up to ``wall_s``."""
+    """Seconds of one worker by kind, and its messages; the five kinds add up to ``wall_s``."""
 
     compute_s: float = 0.0
     """Bodies of regions and ranks, without ``mpi_s`` and ``buffering_s``."""

@@ -123,7 +123,7 @@ class Product:
         cab = self._cab
         begin = perf_counter()
         for _ in range(times):
-            # A rank that finds no task has drawn one number in vain, so this many are used up.
+            # A rank that finds no task has drawn one number too many, so this many are used up.
             first = self._products * (self.tasks + cab.size)
             while (number := self._draw(self._counter) - first) < self.tasks:
                 self._task(*self._tasks[number])

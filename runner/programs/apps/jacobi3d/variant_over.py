@@ -1,6 +1,6 @@
 """Variant over: basic MPI with several ranks per process (Martin 2018, 5.2.2).
 
-Every rank has its own block and sends all its faces, also to ranks of its own process.
+Every rank has its own block and sends all its faces, even to ranks of the same process.
 """
 
 from __future__ import annotations

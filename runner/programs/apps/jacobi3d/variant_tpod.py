@@ -34,7 +34,7 @@ class InnerTask(BlockTask):
 
 
 class OuterTask(BlockTask):
-    """Cells with messages of their own."""
+    """Cells with messages."""
 
     def step(self, step: int) -> None:
         """Exchange the faces, and update the cells."""

@@ -34,7 +34,7 @@ class InnerTask(BlockTask):
 
 
 class OuterTask(BlockTask):
-    """A block with messages of its own."""
+    """A block with messages."""
 
     def step(self, step: int) -> None:
         """Exchange and advance each group of variables in turn, or exchange all at once."""

@@ -1,8 +1,8 @@
 """The factorization as a graph: tasks D, L, U and LU of each step (Cicotti 2011, 5.3).
 
-A step has one task D, a task L on each row of the mesh that has blocks below the diagonal, a task U
-on each column that has blocks beside it, and a task LU on each process whose blocks it changes.
-Messages without a payload say that a block is up to date; they stay on their process.
+A step has one task D, a task L on each mesh row with blocks below the diagonal, a task U on each
+mesh column with blocks beside it, and a task LU on each process whose blocks it changes. Messages
+without a payload say that a block is up to date; they stay on their process.
 """
 
 from __future__ import annotations

@@ -344,7 +344,7 @@ def without_waits(body: Sequence[cst.BaseStatement], others: set[str]) -> list[c
 
 
 def _waits_for(statement: cst.BaseStatement) -> set[str]:
-    """The messages that a translated statement waits for, if it does nothing else."""
+    """The messages that a translated statement waits for, if it only waits."""
     if not (isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1):
         return set()
     only = statement.body[0]
