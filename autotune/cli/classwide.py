@@ -26,7 +26,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
     from autotune.anova.proof import prove_class
     from autotune.anova.result import RESULTS
     from autotune.api.anova import read_options
-    from autotune.api.classwide import class_of, found_class, member, outsider, result_of
+    from autotune.api.classwide import class_keys, class_of, member, outsider, result_of
     from autotune.datasets import load
     from autotune.space import DEFAULT
     from autotune.store import Store
@@ -40,7 +40,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
     found = (
         None
         if request.number is None
-        else found_class(dataset, request.number, request.classes, request.apps)
+        else class_keys(dataset, request.number, request.classes, request.apps)
     )
     table_, cells = class_of(
         recorded,

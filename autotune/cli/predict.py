@@ -101,7 +101,7 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
                     params_file=params_file,
                     watch=progress,
                 )
-            written = proof.written
+            written = proof.params_path
             if not quiet:
                 print_comparison(DEFAULT.key, found.to_check.key, proof.outcome.figures)
         elif params_file is not None and len(found.setting):
@@ -114,7 +114,7 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
             place = None if written is None else str(written)
             write_json(found.document(figures, place), json_out)
     if not quiet:
-        print_prediction_file(found.named, proof, written, params_file, check)
+        print_prediction_file(found.answer, proof, written, params_file, check)
     if proof is not None and proof.outcome.failed:
         raise WorkError(proof.outcome.failed, code="prediction.check_fails")
     if refused:

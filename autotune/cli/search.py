@@ -98,7 +98,7 @@ def run_search(
     repeated with other options.  ``pareto``: show the layouts that were tried.
     """
     from autotune.api.tried_layouts import layouts_of
-    from autotune.api.workers import ProvingElsewhere
+    from autotune.api.workers import ProofByOther
     from autotune.study.search import SearchInterrupted
 
     stored = search.answer()
@@ -117,7 +117,7 @@ def run_search(
         finish(result, json_out, "", following, layouts_of(search, result) if pareto else None)
         return
     if json_out:
-        write_json(ProvingElsewhere(study=search.study.hash), json_out)
+        write_json(ProofByOther(study=search.study.hash), json_out)
     error_console().print(
         "The search is over and another worker runs the proof now; follow it with: "
         f"autotune status {search.study.hash[:12]}",

@@ -26,7 +26,7 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
 
     The kind of model is chosen by cross-validation: each program is left out in turn.
     """
-    from autotune.api.datasets import dataset_of_traced
+    from autotune.api.datasets import dataset_of_features
     from autotune.api.training import learn_effects, model_kinds, train_model
     from autotune.prediction import default_place, training_set
     from autotune.prediction.program_effects import COMPOSITION, own_place
@@ -51,7 +51,7 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
         folders = [*request.datasets, *request.sources]
         if not folders:
             scratch = stack.enter_context(Scratch("train"))
-            folders = [str(dataset_of_traced(store, features, scratch / "store"))]
+            folders = [str(dataset_of_features(store, features, scratch / "store"))]
         elif features:
             raise UsageError(
                 "--features is only used with --store; a dataset has feature files of its own "

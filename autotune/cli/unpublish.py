@@ -24,7 +24,7 @@ def unpublish(
     json_out: JsonOut = None,
 ) -> None:
     """Remove published files and restore what was there before."""
-    from autotune.api.publication import RemovedFile, Unpublished
+    from autotune.api.publication import RemovedFile, RemovedFiles
     from autotune.publish.published_files import forget, published
     from autotune.publish.undo import remove
 
@@ -57,7 +57,7 @@ def unpublish(
         if json_out != "-":
             print_line(done[-1].done, whole=True)
     if json_out:
-        write_json(Unpublished(files=done), json_out)
+        write_json(RemovedFiles(files=done), json_out)
     elif not done and not problems:
         print_line("no file is published; nothing was done")
     if problems:

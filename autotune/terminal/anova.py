@@ -24,7 +24,7 @@ SHOWN_PAIRS = 5
 def print_analysis(found: Analysis) -> None:
     from autotune.anova.stability import shown_level
 
-    factors, crossed, fitted = found.factors, found.crossed, found.fitted
+    factors, crossed, fitted = found.factors, found.interactions, found.joint_model
     for line in found.headline:
         print_line(line, bold=line.startswith("setting"))
     ordered = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))

@@ -9,14 +9,14 @@ from autotune.wording import count, percent
 
 if TYPE_CHECKING:
     from autotune.anova.importance import ParameterImportance
-    from autotune.api.importance import Explained
+    from autotune.api.importance import ImportanceAnalysis
 
 
 SHOWN_PAIRS = 5
 
 
-def print_importance(explained: Explained, limit: int) -> None:
-    found, result, known = explained.table, explained.result, explained.known
+def print_importance(explained: ImportanceAnalysis, limit: int) -> None:
+    found, result, known = explained.table, explained.result, explained.evidence
     print_line(
         f"{found.origin}: {result.rows} rows (setting x cell), "
         f"{count(len(found.cells), 'cell')}; the random forest explains "
@@ -42,8 +42,8 @@ def print_importance(explained: Explained, limit: int) -> None:
     if known.taken_out:
         words = "taken out of the proven setting, which is no slower without"
         print_line(f"{words}: {', '.join(known.taken_out)}")
-    if explained.gone:
-        names = ", ".join(explained.gone)
+    if explained.unused:
+        names = ", ".join(explained.unused)
         print_line(f"left out, because the program does not use them: {names}")
     sure = {m.name for m in result.parameters if m.certain or not chosen}
     strong = [p for p in result.pairs if p.share >= 0.01 and {p.first, p.second} <= sure]

@@ -33,9 +33,9 @@ def _harm(chance: float | None) -> str:
 
 def print_prediction(prediction: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
-    answer, features = prediction.named, prediction.features
-    if prediction.composed is not None:
-        _print_composition(prediction.composed)
+    answer, features = prediction.answer, prediction.features
+    if prediction.composition is not None:
+        _print_composition(prediction.composition)
     what = features.app or Path(features.argv[0]).name
     if len(answer.setting):
         print_line(f"Predicted for {what} on {features.ranks} ranks:", bold=True)
@@ -51,7 +51,7 @@ def print_prediction(prediction: Prediction) -> None:
                 f"best score: {short_setting(answer.best.to_json())} (expected gain "
                 f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}"
             )
-    if prediction.composed is not None:
+    if prediction.composition is not None:
         _print_notes(prediction)
         return
     rows = [

@@ -60,8 +60,8 @@ def print_parameters(active: ActiveParameters) -> None:
             f"{active.idle} parameters are left out: they cannot act, because the messages go "
             f"by {active.transport} (--all lists them)"
         )
-    if active.outranked:
+    if active.inferior:
         print_line(
-            f"{active.outranked} parameters of components of collectives are left out: another one "
+            f"{active.inferior} parameters of components of collectives are left out: another one "
             f"has a higher priority (--all lists them)"
         )
