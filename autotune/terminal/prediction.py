@@ -118,9 +118,9 @@ def _why(answer: NamedSetting, name: str) -> str:
 
 
 def print_prediction_file(
-    named: NamedSetting,
+    prediction: NamedSetting,
     proof: PredictionCheck | None,
-    written: Path | None,
+    params_path: Path | None,
     params_file: Path | None,
     check: bool,
 ) -> None:
@@ -130,9 +130,9 @@ def print_prediction_file(
     """
     if check and proof is None:
         print_line("nothing to check: no gain is expected of any setting")
-    if written is not None:
-        print_line(f"parameter file: mpirun --tune {shlex.quote(str(written))} ...", whole=True)
-    elif params_file is not None and proof is None and not len(named.setting):
+    if params_path is not None:
+        print_line(f"parameter file: mpirun --tune {shlex.quote(str(params_path))} ...", whole=True)
+    elif params_file is not None and proof is None and not len(prediction.setting):
         print_line(
             f"{params_file} not written: the predicted setting is the default, which needs no file"
         )
