@@ -22,6 +22,7 @@ SHOWN_PAIRS = 5
 
 
 def print_analysis(analysis: Analysis) -> None:
+    """Print the factors, their best values and their interactions."""
     from autotune.anova.stability import shown_level
 
     factors, pairs, joint_model = analysis.factors, analysis.interactions, analysis.joint_model
@@ -70,6 +71,7 @@ def print_analysis(analysis: Analysis) -> None:
 
 
 def print_parts(parts: list[Subset], factors: list[Factor]) -> None:
+    """Print the same analysis on parts of the data, if there are any."""
     from autotune.anova.stability import unstable
 
     if not parts:

@@ -19,6 +19,7 @@ _NOTABLE = 0.05
 
 
 def print_calibration(result: Calibration) -> None:
+    """Print the settings with the largest gains, for each number of ranks."""
     for one in result.tables:
         print_line()
         print_line(

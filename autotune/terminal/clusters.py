@@ -19,6 +19,7 @@ from runner.mpi.library import Library
 
 
 def print_app(app: App) -> None:
+    """Print an application with its inputs."""
     print_line(f"{app.name}: {app.description}")
     print_line(f"  command  {' '.join(app.command)}")
     several = f" ({app.metric_choice} of several)" if app.metric_choice else ""

@@ -78,6 +78,7 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
 
 
 def print_collectives(result: CollectiveResult) -> None:
+    """Print the table of each operation, with its proof."""
     for part in result.parts:
         print_line()
         print_line(

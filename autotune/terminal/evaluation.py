@@ -33,6 +33,7 @@ class CountingWatcher:
 
 
 def print_evaluation(evaluation: Evaluation) -> None:
+    """Print the scores of the methods, and what they mean."""
     columns = ["method", ">performance", ">worst", ">share", ">slower", ">as stated"]
     columns += [">on null", ">covered"]
     rows = [
@@ -60,6 +61,7 @@ def print_evaluation(evaluation: Evaluation) -> None:
 
 
 def evaluation_picture(evaluation: Evaluation) -> str:
+    """The scores as a figure; SVG text."""
     from autotune.report.figures import Mark, dots
 
     marks = [

@@ -18,6 +18,7 @@ _PRINTED_GROUPS = ("thesis", "extra")
 
 
 def print_features(features: Features, run: TracedRun) -> None:
+    """Print the traced run, its features, and where its communication time went."""
     from runner.trace import SPECS
 
     out = console()

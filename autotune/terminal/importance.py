@@ -16,6 +16,7 @@ SHOWN_PAIRS = 5
 
 
 def print_importance(importance: ImportanceAnalysis, limit: int) -> None:
+    """Print the ``limit`` most important parameters, and strong interactions."""
     response_table, result, evidence = importance.table, importance.result, importance.evidence
     print_line(
         f"{response_table.origin}: {result.rows} rows (setting x cell), "

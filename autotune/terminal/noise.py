@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def print_measured_noise(report: NoiseReport) -> None:
+    """Print the time of the default and its noise."""
     from autotune.stats import estimate_words
 
     words = estimate_words(report.seconds)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 def print_publication(
     proposal: PublicationSource, publications: list[Published], force: bool
 ) -> None:
+    """Print what was published, with its proof; with ``force`` also the doubts."""
     from autotune.publish.tune_file import gain_words
 
     evidence = proposal.evidence

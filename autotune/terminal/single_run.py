@@ -11,6 +11,7 @@ from runner.types import LIBRARY, RunRecord
 
 
 def print_run(record: RunRecord, guard: bool) -> None:
+    """Print how a run ended, its figures, and what took effect."""
     from autotune.api.carriers import carried_by, is_carrier
     from autotune.targets.metric import failure_lines
     from autotune.terminal.transports import print_transports

@@ -12,6 +12,7 @@ from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, sec
 
 
 def print_status(data: StudyStatus) -> None:
+    """Print what the workers of a study do now, and its answer so far."""
     counts = ", ".join(f"{count} {state}" for state, count in data.trials.items())
     print_line(f"study {data.study}: {data.status}; trials: {counts or 'none'}")
     if not data.guard and not data.result:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def print_states(states: Sequence[FileState]) -> None:
+    """Print whether each published file is in force."""
     words = {True: "in force", False: "NOT in force", None: "unknown"}
     for state in states:
         verdict = "not checked" if state.refused else words[state.in_force]
