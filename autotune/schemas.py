@@ -32,7 +32,7 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "proving-elsewhere": DocumentKind(
         "A worker whose search is over while another one runs the proof",
-        "autotune.api.workers:ProvingElsewhere",
+        "autotune.api.workers:ProofByOther",
         ("search", "worker"),
     ),
     "status": DocumentKind(
@@ -122,7 +122,7 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "unpublish": DocumentKind(
         "Files that were removed or restored",
-        "autotune.api.publication:Unpublished",
+        "autotune.api.publication:RemovedFiles",
         ("unpublish",),
     ),
     "verify-published": DocumentKind(

@@ -59,16 +59,18 @@ class AnalysisDocument(Document):
 
 @dataclass(frozen=True)
 class Analysis:
-    """The result of an analysis.  ``crossed`` are two-way interactions, ``fitted`` is one model of
-    all parameters that matter (None unless asked for), and ``parts`` repeats the analysis on parts
-    of the data."""
+    """The result of an analysis.
+
+    ``interactions`` are of two parameters, ``joint_model`` is one model of all parameters that
+    matter (None unless asked for), and ``parts`` repeats the analysis on parts of the data.
+    """
 
     values: Values
     options: FactorOptions
     response: Response
     factors: list[Factor]
-    crossed: list[Interaction]
-    fitted: Fit | None
+    interactions: list[Interaction]
+    joint_model: Fit | None
     parts: list[Subset]
     notes: list[Note]
 
@@ -111,9 +113,9 @@ class Analysis:
             cells_left_out=list(values.left_out),
             factors=[factor.row for factor in self.factors],
             setting=self.setting.to_json(),
-            interactions=self.crossed,
+            interactions=self.interactions,
             stability=[part.row for part in self.parts],
-            joint=self.fitted,
+            joint=self.joint_model,
             notes=self.notes,
         )
 
@@ -135,8 +137,8 @@ def analyse(
     """
     kind = cast(Response, one_of("--response", response, RESPONSES))
     way = None if by is None else cast(By, one_of("--by", by, WAYS))
-    found = read_table(source, store)
-    values = respond(found, kind)
+    run_table = read_table(source, store)
+    values = respond(run_table, kind)
     factors = judge_factors(values, options)
     strong = [f.name for f in factors if f.significant]
     return Analysis(
@@ -144,21 +146,24 @@ def analyse(
         options=options,
         response=kind,
         factors=factors,
-        crossed=interactions(values, found.names, level=options.level) if pairs else [],
-        fitted=fit(values, strong) if joint and strong else None,
-        parts=[] if way is None else stability(found, way, kind, options),
-        notes=[*diagnose(values, options.model), *filter(None, [found.unguarded, *found.damaged])],
+        interactions=interactions(values, run_table.names, level=options.level) if pairs else [],
+        joint_model=fit(values, strong) if joint and strong else None,
+        parts=[] if way is None else stability(run_table, way, kind, options),
+        notes=[
+            *diagnose(values, options.model),
+            *filter(None, [run_table.unguarded, *run_table.damaged]),
+        ],
     )
 
 
-def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
+def one_of(option: str, word: str, choices: tuple[str, ...]) -> str:
     """The word if it is known; raises UsageError otherwise."""
-    if given not in known:
+    if word not in choices:
         raise UsageError(
-            f"{option} {given!r} is not known; expected {', '.join(known)}",
+            f"{option} {word!r} is not known; expected {', '.join(choices)}",
             code="usage.unknown_word",
         )
-    return given
+    return word
 
 
 def read_options(
@@ -172,11 +177,13 @@ def read_options(
             code="usage.range",
         )
     thesis = preset == "thesis"
-    chosen = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
-    fixed = one_of("--correction", correction or ("none" if thesis else "holm"), CORRECTIONS)
+    model_name = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
+    correction_name = one_of(
+        "--correction", correction or ("none" if thesis else "holm"), CORRECTIONS
+    )
     return FactorOptions(
-        model=cast(Model, chosen),
+        model=cast(Model, model_name),
         level=level / 100,
-        correction=cast(Correction, fixed),
+        correction=cast(Correction, correction_name),
         against_default=not thesis,
     )

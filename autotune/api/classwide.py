@@ -25,7 +25,7 @@ from autotune.wording import whole_number
 from runner.machine import describe_machine
 
 
-def found_class(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
+def class_keys(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:
     """The keys of the cells of one class.  Raises UsageError for ``apps`` in addition, and for a
     class that does not exist."""
     from autotune.prediction.classes import find_classes
@@ -36,20 +36,20 @@ def found_class(dataset: str, number: int, count: int | None, apps: str | None) 
             "--class and --apps both define the class; give only one of them",
             code="classwide.conflict",
         )
-    found = find_classes(training_set([dataset]).examples, count).classes
-    if number > len(found):
+    classes = find_classes(training_set([dataset]).examples, count).classes
+    if number > len(classes):
         raise UsageError(
-            f"--class {number}: there are {len(found)} classes (autotune dataset classes "
+            f"--class {number}: there are {len(classes)} classes (autotune dataset classes "
             f"{shlex.quote(str(dataset))})",
             code="classwide.class_unknown",
         )
-    return set(found[number - 1].cells)
+    return set(classes[number - 1].cells)
 
 
 def class_of(
-    recorded: Dataset,
+    dataset: Dataset,
     apps: Sequence[str],
-    held: Sequence[str],
+    held_out_apps: Sequence[str],
     keys: set[str] | None = None,
     commutative_only: bool = False,
 ) -> tuple[RunTable, list[Cell]]:
@@ -61,23 +61,23 @@ def class_of(
 
     Raises UsageError if a program is both in the class and held out, or if no program is left.
     """
-    both = sorted(set(apps) & set(held))
+    both = sorted(set(apps) & set(held_out_apps))
     if both:
         raise UsageError(
             f"{', '.join(both)}: given to --apps and to --held-out; give it to one of them",
             code="classwide.held_out",
         )
-    named = [cell for cell in recorded.cells if keys is None or cell.key in keys]
-    chosen = [cell for cell in named if cell.app not in held]
-    if not chosen:
+    all_cells = [cell for cell in dataset.cells if keys is None or cell.key in keys]
+    class_cells = [cell for cell in all_cells if cell.app not in held_out_apps]
+    if not class_cells:
         raise UsageError(
-            f"dataset {recorded.name}: every program is held out; leave at least one in the class",
+            f"dataset {dataset.name}: every program is held out; leave at least one in the class",
             code="classwide.held_out",
         )
-    found = dataset_table(
-        recorded, chosen, apps, lambda s: commutative_only or not commutative_values(s)
+    table = dataset_table(
+        dataset, class_cells, apps, lambda s: commutative_only or not commutative_values(s)
     )
-    return found, [cell for cell in chosen if cell.key in found.cells]
+    return table, [cell for cell in class_cells if cell.key in table.cells]
 
 
 def member(cell: Cell, place: TargetRequest, space: str | None) -> Program:
@@ -87,8 +87,8 @@ def member(cell: Cell, place: TargetRequest, space: str | None) -> Program:
     """
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
-    asked = {"app": name, "input": cell.input or None, "ranks": cell.ranks}
-    target = find_target(place.model_copy(update=asked))
+    program = {"app": name, "input": cell.input or None, "ranks": cell.ranks}
+    target = find_target(place.model_copy(update=program))
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
@@ -113,7 +113,7 @@ def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> P
 
 
 def result_of(
-    recorded: Dataset,
+    dataset: Dataset,
     choice: Choice,
     proof: ClasswideProof | None,
     programs: Sequence[Program],
@@ -123,15 +123,13 @@ def result_of(
     """The result to store and publish; ``proof`` is None if nothing was measured."""
     library = programs[0].target.library if programs else None
     mpi = {"name": library.family, "version": library.version} if library else {}
-    shared: dict[str, Any] = {
+    common_fields: dict[str, Any] = {
         "cluster": cluster,
-        "machine": describe_machine().fingerprint
-        if programs
-        else recorded.card.machine.fingerprint,
+        "machine": describe_machine().fingerprint if programs else dataset.card.machine.fingerprint,
         "mpi": mpi,
         "space": programs[0].space.name if programs else "",
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "source": f"dataset {recorded.name}",
+        "source": f"dataset {dataset.name}",
         "scores": tuple(row.to_json() for row in choice.rows),
         "warnings": choice.warnings,
     }
@@ -142,7 +140,7 @@ def result_of(
             setting=choice.setting,
             method=choice.method,
             why=choice.why,
-            **shared,
+            **common_fields,
         )
     status: Status = "recommended" if proof.proven else "keep_default"
     if not guard:
@@ -161,15 +159,19 @@ def result_of(
         not_pruned=proof.pruned.unproven,
         next_step=proof.next_step,
         **_means(proof),
-        **shared,
+        **common_fields,
     )
 
 
 def _means(proof: ClasswideProof) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    means: dict[str, Any] = {}
     if proof.gain is not None:
-        found |= {"gain": proof.gain.gain, "lo": proof.gain.lo, "hi": proof.gain.hi}
+        means |= {"gain": proof.gain.gain, "lo": proof.gain.lo, "hi": proof.gain.hi}
     if proof.held_out is not None:
-        held = proof.held_out
-        found |= {"held_out_gain": held.gain, "held_out_lo": held.lo, "held_out_hi": held.hi}
-    return found
+        held_out_gain = proof.held_out
+        means |= {
+            "held_out_gain": held_out_gain.gain,
+            "held_out_lo": held_out_gain.lo,
+            "held_out_hi": held_out_gain.hi,
+        }
+    return means

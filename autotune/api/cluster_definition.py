@@ -26,7 +26,7 @@ def define_cluster(
     file exists without ``force`` or cannot be written.
     """
     config_name(name, "the name of a cluster")
-    chosen = _chosen_cpus(cpus)
+    cpu_set = _chosen_cpus(cpus)
     path = Path("configs") / "clusters" / f"{name}.toml"
     if exists(path) and not force:
         raise UsageError(
@@ -42,19 +42,19 @@ def define_cluster(
         ) from None
     library = find_library(mpi)
     machine = describe_machine()
-    cores = machine.cores if chosen is None else count_cores(chosen)
-    tried: dict[tuple[str, ...], float] = {}
+    cores = machine.cores if cpu_set is None else count_cores(cpu_set)
+    times: dict[tuple[str, ...], float] = {}
     candidates: list[tuple[str, ...]] = [()]
     if "btl_ofi_mode" in library.params:
         candidates.append(("--mca", "btl", "^ofi"))
     for options in candidates:
-        tried[options] = startup(library, options, runs=3, cpus=chosen).median
+        times[options] = startup(library, options, runs=3, cpus=cpu_set).median
         tell(
             f"start-up time with {' '.join(options) or 'no launch options'}: "
-            f"{seconds(tried[options])}"
+            f"{seconds(times[options])}"
         )
-    best, why = launch_options(tried)
-    if not best and why != NONE_NEEDED:
+    best, why = launch_options(times)
+    if not best and why != NO_OPTIONS:
         tell(f"no launch options: {why}")
     text = "\n".join(
         [
@@ -62,11 +62,11 @@ def define_cluster(
             f'description = "{_plain(machine.cpu_model)}, {count(cores, "core")}, one node"',
             "nodes = 1",
             f"cores_per_node = {cores}",
-            *([] if chosen is None else [f'cpus = "{cpu_list(chosen)}"']),
+            *([] if cpu_set is None else [f'cpus = "{cpu_list(cpu_set)}"']),
             'interconnect = "shared memory"',
             "",
             f"# Measured with {library.family} {library.version}: two ranks start in",
-            f"# {seconds(tried[()])} without options, in {seconds(tried[best])} with those below.",
+            f"# {seconds(times[()])} without options, in {seconds(times[best])} with those below.",
             "[[launch]]",
             f'mpi = "{library.family}=={".".join(map(str, library.version_tuple[:2]))}"',
             f"wheel = {str(is_wheel(library)).lower()}",
@@ -80,19 +80,19 @@ def define_cluster(
     return path
 
 
-NONE_NEEDED = "none needed"
+NO_OPTIONS = "none needed"
 
 
-def launch_options(tried: dict[tuple[str, ...], float]) -> tuple[tuple[str, ...], str]:
+def launch_options(times: dict[tuple[str, ...], float]) -> tuple[tuple[str, ...], str]:
     """The launch options to write, and why, from the start-up time in seconds with each."""
-    best = min(tried, key=lambda o: (tried[o], len(o)))
-    plain, saved = tried[()], tried[()] - tried[best]
+    best = min(times, key=lambda o: (times[o], len(o)))
+    plain, gain_s = times[()], times[()] - times[best]
     # A component is only left out for a very large gain, because it may be the interconnect.
-    if plain >= 3 * tried[best] and saved >= 0.5:
-        return best, f"saves {seconds(saved)} at every start"
-    if saved < 0.1 * plain:
-        return (), NONE_NEEDED
-    left_out = f"{' '.join(best)} saves {seconds(saved)} at a start"
+    if plain >= 3 * times[best] and gain_s >= 0.5:
+        return best, f"saves {seconds(gain_s)} at every start"
+    if gain_s < 0.1 * plain:
+        return (), NO_OPTIONS
+    left_out = f"{' '.join(best)} saves {seconds(gain_s)} at a start"
     return (), f"{left_out}, too little to leave out what may be the interconnect"
 
 

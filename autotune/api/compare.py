@@ -13,7 +13,7 @@ from autotune.api.options import (
     SpaceLike,
     StoreLike,
     TargetOptions,
-    opened,
+    open_store,
     seconds_of,
     space_of,
     target_of,
@@ -119,13 +119,13 @@ def compare(
     not run, BudgetTooSmall if the budget does not allow one pair.
     """
     watch = watch or Lines()
-    with opened(store) as database:
-        found = target_of(program, target, watch, database, guard)
+    with open_store(store) as database:
+        program_target = target_of(program, target, watch, database, guard)
         request = comparison_request(
             first,
             second,
-            found,
-            space_of(found, space),
+            program_target,
+            space_of(program_target, space),
             database,
             pairs=pairs,
             min_gain=min_gain,
@@ -155,11 +155,11 @@ def noise(
     does not run, BudgetTooSmall if the budget does not allow enough runs.
     """
     watch = watch or Lines()
-    with opened(store) as database:
-        found = target_of(program, target, watch, database, guard)
+    with open_store(store) as database:
+        program_target = target_of(program, target, watch, database, guard)
         return measure_noise(
-            found,
-            found.space(),
+            program_target,
+            program_target.space(),
             database,
             runs=runs,
             budget_s=seconds_of(budget),

@@ -31,16 +31,16 @@ def dataset_list() -> DatasetList:
 
 
 def _row(folder: Path) -> DatasetRow:
-    shipped = is_shipped(folder)
+    is_ours = is_shipped(folder)
     try:
         card = read_card(folder)
     except UsageError:
-        return DatasetRow(name=folder.name, kind="damaged", folder=f"{folder}", shipped=shipped)
+        return DatasetRow(name=folder.name, kind="damaged", folder=f"{folder}", shipped=is_ours)
     return DatasetRow(
         name=folder.name,
         kind=card.kind,
         folder=f"{folder}",
         cells=len(card.cells),
         date=card.date,
-        shipped=shipped,
+        shipped=is_ours,
     )

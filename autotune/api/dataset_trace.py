@@ -19,7 +19,7 @@ from runner.files.paths import exists, is_file
 
 
 def trace_cells(
-    found: Dataset, mpi: str | None, guard: bool, force: bool, run_recorded: bool
+    dataset: Dataset, mpi: str | None, guard: bool, force: bool, run_recorded: bool
 ) -> tuple[int, int]:
     """Trace the cells without features (all with ``force``); the numbers of cells that were traced
     and that have features now.
@@ -27,22 +27,22 @@ def trace_cells(
     ``run_recorded``: arguments from the dataset's card are used. Raises UsageError for a dataset
     that is shipped, or one with arguments that are not to be used.
     """
-    place = found.folder / FEATURES
-    done = 0
-    wanted = [
+    place = dataset.folder / FEATURES
+    trace_count = 0
+    cells = [
         cell
-        for cell in found.cells
-        if (force or not exists(place / f"{cell.key}.json")) and not found.space(cell).requires
+        for cell in dataset.cells
+        if (force or not exists(place / f"{cell.key}.json")) and not dataset.space(cell).requires
     ]
-    if wanted and is_shipped(found.folder):
+    if cells and is_shipped(dataset.folder):
         raise UsageError(
-            f"{found.folder} is shipped with autotune and is not changed; copy it first "
-            f"with: autotune dataset import {shlex.quote(str(found.folder))}",
+            f"{dataset.folder} is shipped with autotune and is not changed; copy it first "
+            f"with: autotune dataset import {shlex.quote(str(dataset.folder))}",
             code="dataset.shipped",
         )
     if not run_recorded:
-        _refuse_arguments(wanted)
-    for cell in wanted:
+        _refuse_arguments(cells)
+    for cell in cells:
         path = place / f"{cell.key}.json"
         words = TargetRequest(
             app=cell.app,
@@ -59,18 +59,20 @@ def trace_cells(
         features, _ = traced_features(target, guard=guard)
         place.mkdir(exist_ok=True)
         features.portable().save(path)
-        done += 1
-    have = sum(is_file(place / f"{cell.key}.json") for cell in found.cells)
-    return done, have
+        trace_count += 1
+    have = sum(is_file(place / f"{cell.key}.json") for cell in dataset.cells)
+    return trace_count, have
 
 
 def _refuse_arguments(cells: Sequence[Cell]) -> None:
-    given = [cell for cell in cells if cell.args is not None]
-    if given:
-        lines = "".join(f"\n  {c.key}: {c.app} {list(c.args or ())!r:.400}" for c in given[:8])
+    foreign_cells = [cell for cell in cells if cell.args is not None]
+    if foreign_cells:
+        lines = "".join(
+            f"\n  {c.key}: {c.app} {list(c.args or ())!r:.400}" for c in foreign_cells[:8]
+        )
         raise UsageError(
             "the dataset's card gives arguments for the programs of "
-            f"{count(len(given), 'cell')}:{lines}\nNothing was run. Check these arguments; "
+            f"{count(len(foreign_cells), 'cell')}:{lines}\nNothing was run. Check these arguments; "
             "if you want to run them here, add --run-recorded",
             code="dataset.untrusted_arguments",
         )

@@ -44,11 +44,11 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
     facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}
     try:
         name = check_config_name("apps", key.app.name, origin)
-        told = dict(load_app(name).input(key.app.input).facts)
+        app_facts = dict(load_app(name).input(key.app.input).facts)
     except UsageError:
-        told = {}  # A program given on the command line has no named input.
+        app_facts = {}  # A program given on the command line has no named input.
     name = check_config_name("spaces", key.space_name, origin)
-    space = load_space(name, library=find_library(mpi), facts=facts, app_facts=told)
+    space = load_space(name, library=find_library(mpi), facts=facts, app_facts=app_facts)
     if space.hash != key.space_hash:
         raise UsageError(
             f"study {study.hash[:12]} searched another version of space {key.space_name} "
@@ -65,7 +65,7 @@ Launch = tuple[str | tuple[str, ...], str | None, int, str]
 """A name or a command line, the input, the number of ranks, and the MPI."""
 
 
-def dataset_of_traced(
+def dataset_of_features(
     store: str | None, files: Sequence[Path], folder: Path, say: Say = to_stderr
 ) -> Path:
     """Write the studies of traced programs as a dataset with features in ``folder``; returns the
@@ -81,13 +81,16 @@ def dataset_of_traced(
             "  autotune train --store URL --features FILE --features FILE ...",
             code="training.missing",
         )
-    traced = {_launch_of(found): found for found in map(read_features, files)}
-    with Store.open_to_read(store) as opened:
-        listed = opened.study_records([line.id for line in opened.studies()])
+    features_by_launch = {_launch_of(features): features for features in map(read_features, files)}
+    with Store.open_to_read(store) as database:
+        records = database.study_records([line.id for line in database.studies()])
         # A name is that of a known application only if the features have it; a program of the
         # command line is recognised by its words.
-        of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
-        studies = [s for s in listed if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
+        of_study = {
+            s.hash: next((k for k in _launches_of(s) if k in features_by_launch), None)
+            for s in records
+        }
+        studies = [s for s in records if of_study[s.hash] and s.key.strategy not in _NO_SEARCH]
         sources, problems = [], []
         for study in studies:
             try:
@@ -96,35 +99,35 @@ def dataset_of_traced(
                 problems.append(str(problem))
         if not sources:
             names = ", ".join(
-                f"{_what(found)} on {found.ranks} ranks with {found.mpi_name}"
-                for found in traced.values()
+                f"{_what(features)} on {features.ranks} ranks with {features.mpi_name}"
+                for features in features_by_launch.values()
             )
             raise UsageError(
                 "the results database has no search of a program with these features "
                 f"({names}); autotune studies lists the searches"
-                + "".join(f"\n{said}" for said in problems),
+                + "".join(f"\n{text}" for text in problems),
                 code="training.no_search",
             )
-        for said in problems:
-            say(Note("study.left_out", f"left out: {said}"))
-        made = export_cells(sources, opened, folder)
-        for note in opened.damage.notes:
+        for text in problems:
+            say(Note("study.left_out", f"left out: {text}"))
+        dataset = export_cells(sources, database, folder)
+        for note in database.damage.notes:
             say(note)
-    for cell, source in zip(made.cells, sources, strict=True):
+    for cell, source in zip(dataset.cells, sources, strict=True):
         launch = of_study[source.study.hash]
         assert launch is not None
         place = folder / "features" / f"{cell.key}.json"
         place.parent.mkdir(exist_ok=True)
-        traced[launch].save(place)
+        features_by_launch[launch].save(place)
     return folder
 
 
-def _launch_of(found: Features) -> Launch:
+def _launch_of(features: Features) -> Launch:
     """The traced launch: an application's name and input, or a command line; its ranks and MPI."""
-    mpi = f"{found.mpi_name} {found.mpi_version}"
-    if found.app is None:
-        return (tuple(found.argv), None, found.ranks, mpi)
-    return (found.app, found.input, found.ranks, mpi)
+    mpi = f"{features.mpi_name} {features.mpi_version}"
+    if features.app is None:
+        return (tuple(features.argv), None, features.ranks, mpi)
+    return (features.app, features.input, features.ranks, mpi)
 
 
 def _launches_of(study: StudyRecord) -> tuple[Launch, Launch]:
@@ -134,5 +137,5 @@ def _launches_of(study: StudyRecord) -> tuple[Launch, Launch]:
     return (app.name, app.input, ranks, library), (line, None, ranks, library)
 
 
-def _what(found: Features) -> str:
-    return found.app or shlex.join(found.argv)
+def _what(features: Features) -> str:
+    return features.app or shlex.join(features.argv)

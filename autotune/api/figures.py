@@ -34,10 +34,10 @@ def with_figure(
     if target.app.figure is not None:
         return request.model_copy(update={"metric": None})
     run = one_run("default", target, target.space(None), store, guard=guard)
-    stored = None
+    figure_record = None
     if store.has_study(run.key):
-        stored = store.stored_document(store.study(run.key).id, DOCUMENT)
-    if stored is None:
+        figure_record = store.stored_document(store.study(run.key).id, DOCUMENT)
+    if figure_record is None:
         say(
             Note(
                 "metric.auto_run",
@@ -56,27 +56,27 @@ def with_figure(
                 f"--metric RE or --metric-rate RE, or neither: then the wall time counts{lines}",
                 code="metric.auto_none",
             )
-        stored = store.store_document(store.study(run.key).id, DOCUMENT, _options(proposal))
-    chosen = plain.model_copy(
+        figure_record = store.store_document(store.study(run.key).id, DOCUMENT, _options(proposal))
+    figure_request = plain.model_copy(
         update={
-            "metric": stored["metric"],
-            "metric_rate": stored["metric_rate"],
-            "metric_choice": request.metric_choice or stored["metric_choice"],
-            "verify": request.verify or stored["verify"],
-            "verify_absent": request.verify_absent or stored["verify_absent"],
+            "metric": figure_record["metric"],
+            "metric_rate": figure_record["metric_rate"],
+            "metric_choice": request.metric_choice or figure_record["metric_choice"],
+            "verify": request.verify or figure_record["verify"],
+            "verify_absent": request.verify_absent or figure_record["verify_absent"],
         }
     )
     options = {
-        "--metric": chosen.metric,
-        "--metric-rate": chosen.metric_rate,
-        "--metric-choice": chosen.metric_choice,
-        "--verify": chosen.verify,
-        "--verify-absent": chosen.verify_absent,
+        "--metric": figure_request.metric,
+        "--metric-rate": figure_request.metric_rate,
+        "--metric-choice": figure_request.metric_choice,
+        "--verify": figure_request.verify,
+        "--verify-absent": figure_request.verify_absent,
     }
     words = shlex.join(word for pair in options.items() if pair[1] for word in map(str, pair))
-    who = f" ({stored['program']})" if stored["program"] else ""
-    say(Note("metric.auto", f"metric of {target.app.name}{who}:\n  {words}", stored))
-    return chosen
+    who = f" ({figure_record['program']})" if figure_record["program"] else ""
+    say(Note("metric.auto", f"metric of {target.app.name}{who}:\n  {words}", figure_record))
+    return figure_request
 
 
 def measured_target(

@@ -34,7 +34,7 @@ from runner.files.paths import is_folder
 from runner.types import finite
 
 LANDSCAPES = 3
-DRAWN = 4
+DRAWINGS = 4
 
 
 class ImportanceRow(Document):
@@ -83,15 +83,15 @@ class ImportanceDocument(Document):
 
 
 @dataclass(frozen=True)
-class Explained:
+class ImportanceAnalysis:
     """The importance of parameters with its sources.  ``near`` maps cells to the settings near
-    their best one.  ``gone`` are parameters that act on nothing that the program uses."""
+    their best one.  ``unused`` are parameters that act on nothing that the program uses."""
 
     table: RunTable
     result: Importance
-    known: ParameterEvidence
+    evidence: ParameterEvidence
     near: dict[str, list[NeighbourSetting]]
-    gone: tuple[str, ...]
+    unused: tuple[str, ...]
 
     @property
     def notes(self) -> list[Note]:
@@ -102,15 +102,15 @@ class Explained:
     @property
     def document(self) -> ImportanceDocument:
         """What ``--json`` writes."""
-        result, known = self.result, self.known
+        result, evidence = self.result, self.evidence
         return ImportanceDocument(
             source=self.table.origin,
             cells=list(self.table.cells),
             rows=result.rows,
             r2_unseen=result.r2,
-            proven_gain=known.gain if known.proven else None,
-            taken_out=list(known.taken_out),
-            unused=list(self.gone),
+            proven_gain=evidence.gain if evidence.proven else None,
+            taken_out=list(evidence.taken_out),
+            unused=list(self.unused),
             parameters=[ImportanceRow(**vars(m), certain=m.certain) for m in result.parameters],
             pairs=result.pairs,
             around_best={
@@ -132,50 +132,52 @@ def explain(
     cell: str | None = None,
     features: Path | None = None,
     seed: int = 0,
-) -> Explained:
+) -> ImportanceAnalysis:
     """Compute the importance of parameters in a dataset (its name) or a study (its number or hash).
 
     ``cell``: use only this cell of a dataset.  ``features``: leave out parameters that act on
     nothing that the traced program uses.  Raises UsageError for an unknown source or cell,
     WorkError if the runs show too little.
     """
-    wanted = _source(source)
-    found = read_table(wanted, store)
+    source_name = _source(source)
+    table = read_table(source_name, store)
     if cell is not None:
-        found = _only(found, cell)
-    known = _evidence(wanted, store)
-    gone = {*known.unused, *_untouched(wanted, found, features)} - set(known.proven)
-    gone &= set(found.names)
-    found = found.without(gone)
+        table = _only(table, cell)
+    evidence = _evidence(source_name, store)
+    unused = {*evidence.unused, *_unused_by_program(source_name, table, features)} - set(
+        evidence.proven
+    )
+    unused &= set(table.names)
+    table = table.without(unused)
     try:
-        result = importance(found, seed, known.proven)
+        result = importance(table, seed, evidence.proven)
     except WorkError as problem:
-        if not known.proven:
+        if not evidence.proven:
             raise
-        raise WorkError(f"{problem}.\n{_proof_words(known)}", code=problem.code) from None
-    names = [m.name for m in result.parameters[:DRAWN]]
-    near = {key: around_best(found, key, names, seed) for key in best_cells(found, LANDSCAPES)}
-    return Explained(found, result, known, near, tuple(sorted(gone)))
+        raise WorkError(f"{problem}.\n{_proof_words(evidence)}", code=problem.code) from None
+    names = [m.name for m in result.parameters[:DRAWINGS]]
+    near = {key: around_best(table, key, names, seed) for key in best_cells(table, LANDSCAPES)}
+    return ImportanceAnalysis(table, result, evidence, near, tuple(sorted(unused)))
 
 
-def _source(given: str) -> str:
+def _source(text: str) -> str:
     """The source as a dataset if there is one with that name, else as a study."""
-    if given.startswith(STUDY):
-        return given
-    if is_known(given):
-        return given
-    return given if is_folder(given) else f"{STUDY}{given}"
+    if text.startswith(STUDY):
+        return text
+    if is_known(text):
+        return text
+    return text if is_folder(text) else f"{STUDY}{text}"
 
 
-def _evidence(wanted: str, store: str | None) -> ParameterEvidence:
+def _evidence(source: str, store: str | None) -> ParameterEvidence:
     """What the proof and the read-back of a study showed; empty for a dataset."""
-    if not wanted.startswith(STUDY):
+    if not source.startswith(STUDY):
         return ParameterEvidence()
-    with Store.open_to_read(store) as opened:
-        return study_evidence(opened, opened.find_study(wanted.removeprefix(STUDY)))
+    with Store.open_to_read(store) as database:
+        return study_evidence(database, database.find_study(source.removeprefix(STUDY)))
 
 
-def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str, ...]:
+def _unused_by_program(source: str, table: RunTable, features: Path | None) -> tuple[str, ...]:
     """Parameters that act on nothing in the traced program.  The features come from the given file,
     else from those of a dataset if it has them for each of the cells."""
     from autotune.prediction.examples import stored_features
@@ -183,48 +185,48 @@ def _untouched(wanted: str, found: RunTable, features: Path | None) -> tuple[str
     from autotune.prediction.scorer import model_values
 
     if features is not None:
-        traced = [read_features(features)]
-    elif wanted.startswith(STUDY):
+        programs = [read_features(features)]
+    elif source.startswith(STUDY):
         return ()
     else:
-        recorded = load(wanted)
-        cells = [stored_features(recorded, recorded.cell(key)) for key in found.cells]
-        traced = [one for one in cells if one is not None]
-        if len(traced) < len(cells):
+        dataset = load(source)
+        cells = [stored_features(dataset, dataset.cell(key)) for key in table.cells]
+        programs = [one for one in cells if one is not None]
+        if len(programs) < len(cells):
             return ()
-    return unused_parameters(found.names, [model_values(one) for one in traced])
+    return unused_parameters(table.names, [model_values(one) for one in programs])
 
 
-def _proof_words(known: ParameterEvidence) -> str:
+def _proof_words(evidence: ParameterEvidence) -> str:
     return (
-        f"The proof of the study shows it all the same: {', '.join(known.proven)} "
-        f"{'matters' if len(known.proven) == 1 else 'each matter'} (together "
-        f"{percent(known.gain)})"
+        f"The proof of the study shows it all the same: {', '.join(evidence.proven)} "
+        f"{'matters' if len(evidence.proven) == 1 else 'each matter'} (together "
+        f"{percent(evidence.gain)})"
     )
 
 
-def _only(found: RunTable, cell: str) -> RunTable:
-    if cell not in found.cells:
+def _only(table: RunTable, cell: str) -> RunTable:
+    if cell not in table.cells:
         raise UsageError(
-            f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}",
+            f"{table.origin} has no cell {cell!r}; its cells: {', '.join(table.cells)}",
             code="dataset.cell_unknown",
         )
-    only = found.where(lambda place: place.key == cell)
+    only = table.where(lambda place: place.key == cell)
     # Parameters that only other cells vary do not belong to this cell.
     return only.without([name for name in only.names if len(set(only.codes(name))) < 2])
 
 
-def _page(found: RunTable, result: Importance, near: dict[str, list[NeighbourSetting]]) -> str:
+def _page(table: RunTable, result: Importance, near: dict[str, list[NeighbourSetting]]) -> str:
     drawings = [weights_figure(result)]
     for key, steps in near.items():
         for name in dict.fromkeys(step.parameter for step in steps):
             drawings.append(_landscape(key, name, [s for s in steps if s.parameter == name]))
     words = [
-        f"{found.origin}: {result.rows} rows, {len(found.cells)} cells.",
+        f"{table.origin}: {result.rows} rows, {len(table.cells)} cells.",
         "Around the best setting: one parameter is changed, all others stay as they are.",
         *(note.words for note in result.notes),
     ]
-    return drawn_page(f"Importance: {found.origin}", words, drawings)
+    return drawn_page(f"Importance: {table.origin}", words, drawings)
 
 
 def weights_figure(result: Importance) -> str:

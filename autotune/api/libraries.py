@@ -13,7 +13,7 @@ from autotune.api.options import (
     SpaceLike,
     StoreLike,
     TargetOptions,
-    opened,
+    open_store,
     seconds_of,
     space_of,
     target_request,
@@ -65,7 +65,7 @@ def compare_libraries(
         second_program,
         tell,
     )
-    with opened(store) as database:
+    with open_store(store) as database:
         request = comparison_request(
             *settings,
             targets[0],

@@ -40,8 +40,8 @@ def compared_targets(
     words = request if second_program is None else _with_program(request, second_program)
     notes: list[Note] = []
     _require_different(libraries)
-    first = _found(request, libraries[0], notes)
-    second = _found(words, libraries[1], notes)
+    first = _target_under(request, libraries[0], notes)
+    second = _target_under(words, libraries[1], notes)
     for target in (first, second):
         if wrong := foreign_build(target.program, target.library):
             raise UsageError(
@@ -62,10 +62,10 @@ def searched_targets(request: TargetRequest, libraries: Sequence[str], say: Say)
     """
     _require_different(libraries)
     notes: list[Note] = []
-    found = [_found(request, name, notes) for name in libraries]
-    _require_names(found)
-    _require_no_options(found)
-    targets = [_with_own_library(target) for target in found]
+    library_targets = [_target_under(request, name, notes) for name in libraries]
+    _require_names(library_targets)
+    _require_no_options(library_targets)
+    targets = [_with_own_library(target) for target in library_targets]
     for note in dict.fromkeys(notes):
         say(note)
     return targets
@@ -79,15 +79,15 @@ def chosen_spaces(
     Without ``name`` each library has the space of a search under it alone. The parts of ``name``
     join the libraries that they are for. Raises UsageError for a part that no library can use.
     """
-    wanted = {part.strip() for part in name.split("+")} if name else set()
+    parts = {part.strip() for part in name.split("+")} if name else set()
     spaces = []
     for target in targets:
         fitting = None if name is None else parts_for(name, target.library)
-        wanted -= set((fitting or "").split("+"))
+        parts -= set((fitting or "").split("+"))
         spaces.append(Space("", ()) if fitting == "" else target.space(fitting))
-    if wanted:
+    if parts:
         raise UsageError(
-            f"--space {'+'.join(sorted(wanted))} is for none of the MPI libraries of this search "
+            f"--space {'+'.join(sorted(parts))} is for none of the MPI libraries of this search "
             f"({', '.join(f'{t.library.family} {t.library.version}' for t in targets)})",
             code="space.for_no_library",
         )
@@ -97,19 +97,19 @@ def chosen_spaces(
     return LibraryChoice.of(spaces[0], {other.name: other.space for other in others}), others
 
 
-def _found(request: TargetRequest, library: str, notes: list[Note]) -> Target:
+def _target_under(request: TargetRequest, library: str, notes: list[Note]) -> Target:
     """The target under a library; ``notes`` gets what is said of it."""
-    said: list[Note] = []
-    target = find_target(request.model_copy(update={"mpi": library}), said.append)
+    target_notes: list[Note] = []
+    target = find_target(request.model_copy(update={"mpi": library}), target_notes.append)
     # Which library the program loads by itself does not matter: it gets the one that is named.
-    notes += [note for note in said if note != linked_note(target.program, target.library)]
+    notes += [note for note in target_notes if note != linked_note(target.program, target.library)]
     return target
 
 
 def _require_different(libraries: Sequence[str]) -> None:
     """Raise UsageError for the same library twice."""
-    found = [(name, find_library(name)) for name in libraries]
-    for (one_name, one), (other_name, other) in combinations(found, 2):
+    libraries_by_name = [(name, find_library(name)) for name in libraries]
+    for (one_name, one), (other_name, other) in combinations(libraries_by_name, 2):
         if same_library(one, other):
             raise UsageError(
                 f"{one_name} and {other_name} are the same MPI library ({one.family} "
@@ -162,9 +162,9 @@ def _with_own_library(target: Target) -> Target:
 
     mpi4py is told by variables, whatever the environment names; a binary by the loader's path.
     """
-    inherited = {name: value for name, value in os.environ.items() if name != PYTHON_LIBRARY}
+    environment = {name: value for name, value in os.environ.items() if name != PYTHON_LIBRARY}
     around = target.surroundings
-    own = adapter(target.library).python_variables(inherited)
+    own = adapter(target.library).python_variables(environment)
     return replace(
         target,
         surroundings=replace(around, env=around.env | own),

@@ -37,7 +37,7 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
 
     ``best`` has the ratio T / T_default of the fastest setting so far with its noise band: the
     range of 95 % of medians of so many runs, from the scatter of the default's neighbouring runs.
-    It is no proof. ``left_s`` are seconds, None if they cannot be told; ``done`` is a fraction.
+    It is no proof. ``left_s`` are seconds, None if they cannot be told; ``progress`` is a fraction.
     """
     state = state_of(store, study)
     session = store.last_document(study.id, SESSION) or {}
@@ -45,12 +45,14 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     active = _active(state, session, history)
     phase = history.entries[-1].kind if history.entries else ""
     best = _best(state, history)
-    tried = sum(n for kind, n in state.trials.items() if kind != "running")
-    left_s, left, done = _left(session, history, tried, phase) if active else (None, "", None)
-    said = PHASES.get(phase, "starting") if active else str(state.status).replace("_", " ")
+    trial_count = sum(n for kind, n in state.trials.items() if kind != "running")
+    left_s, left, progress = (
+        _left(session, history, trial_count, phase) if active else (None, "", None)
+    )
+    phase_words = PHASES.get(phase, "starting") if active else str(state.status).replace("_", " ")
     words = {
-        "phase": said,
-        "trials": _of(tried, session.get("trials"), "setting"),
+        "phase": phase_words,
+        "trials": _of(trial_count, session.get("trials"), "setting"),
         "runs": _of(len(history.entries), session.get("max_runs"), "run"),
         "best": _best_words(best),
         "left": left or "-",
@@ -63,11 +65,11 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
         "status": state.status,
         "active": active,
         "phase": phase,
-        "trials": tried,
+        "trials": trial_count,
         "runs": len(history.entries),
         "best": best,
         "left_s": left_s,
-        "done": done,
+        "done": progress,
         "workers": [row.to_json() for row in state.workers],
         "running": [row.to_json() for row in state.running],
         "words": words,
@@ -89,15 +91,15 @@ def _active(state: StudyStatus, session: dict[str, Any], history: RunHistory) ->
     if not history.entries:
         return False
     last = history.entries[-1].record
-    ended = last.started_at + last.wall_s
-    return time.time() - ended < LEASE_S + 3 * last.wall_s
+    end_at = last.started_at + last.wall_s
+    return time.time() - end_at < LEASE_S + 3 * last.wall_s
 
 
 def _best(state: StudyStatus, history: RunHistory) -> dict[str, Any] | None:
-    found = state.best
-    if found is None:
+    best = state.best
+    if best is None:
         return None
-    key = _key(found.setting)
+    key = _key(best.setting)
     ratios = [
         ratio
         for entry in history.entries
@@ -108,8 +110,8 @@ def _best(state: StudyStatus, history: RunHistory) -> dict[str, Any] | None:
     band = None
     if ratios and steps >= 2:
         wide = math.exp(ALMOST_ALL * math.sqrt(variance / len(ratios)))
-        band = [finite(found.ratio / wide), finite(found.ratio * wide)]
-    return {**found.to_json(), "runs": len(ratios), "band": band}
+        band = [finite(best.ratio / wide), finite(best.ratio * wide)]
+    return {**best.to_json(), "runs": len(ratios), "band": band}
 
 
 def _key(values: dict[str, Any]) -> str:
@@ -125,46 +127,46 @@ def _best_words(best: dict[str, Any] | None) -> str:
     ratio, band = best["ratio"], best["band"]
     if ratio is None or ratio <= 0:
         return "none yet"
-    said = f"{percent(1 / ratio - 1)} against the default"
+    text = f"{percent(1 / ratio - 1)} against the default"
     if band is not None and all(band):
-        said += f", noise band {percent(1 / band[1] - 1)} .. {percent(1 / band[0] - 1)}"
-    return f"{said}; not proven: {short_setting(best['setting'])}"
+        text += f", noise band {percent(1 / band[1] - 1)} .. {percent(1 / band[0] - 1)}"
+    return f"{text}; not proven: {short_setting(best['setting'])}"
 
 
 def _left(
-    session: dict[str, Any], history: RunHistory, tried: int, phase: str
+    session: dict[str, Any], history: RunHistory, trial_count: int, phase: str
 ) -> tuple[float | None, str, float | None]:
     """Seconds left, in words too, and the part that is done: by the nearest of the bounds."""
     trials, budget, runs = (session.get(k) for k in ("trials", "budget_s", "max_runs"))
     if not history.entries:
         return None, "not known before the first runs", None
     run_s = statistics.median(e.record.wall_s for e in history.entries[-RECENT_RUNS:])
-    found: list[tuple[float, float]] = []
+    bounds: list[tuple[float, float]] = []
     if budget:
         left = max(budget - history.launched_s, 0.0)
-        found.append((left, history.launched_s / budget))
+        bounds.append((left, history.launched_s / budget))
     if runs:
-        found.append((max(runs - len(history.entries), 0) * run_s, len(history.entries) / runs))
-    if found:
-        left, done = min(found)
-        return left, f"at most {remaining(left)}", min(done, 1.0)
+        bounds.append((max(runs - len(history.entries), 0) * run_s, len(history.entries) / runs))
+    if bounds:
+        left, progress = min(bounds)
+        return left, f"at most {remaining(left)}", min(progress, 1.0)
     if not trials:
         return None, "not known: the search has no bound that was stored", None
     plan = SearchPlan()
     proof_s = plan.proof_runs(plan.finalists) * run_s
     if phase == CONFIRM:
-        made = history.confirmation_runs * run_s
-        left = max(proof_s - made, run_s)
+        confirmation_s = history.confirmation_runs * run_s
+        left = max(proof_s - confirmation_s, run_s)
         return left, f"about {remaining(left)}; the proof ends when it is decided", None
-    each = history.launched_s / max(tried, 1)
-    left = max(trials - tried, 0) * each + proof_s
+    each = history.launched_s / max(trial_count, 1)
+    left = max(trials - trial_count, 0) * each + proof_s
     whole = history.launched_s + left
     return left, f"about {remaining(left)}, with the proof", history.launched_s / whole
 
 
-def _of(number: int, planned: object, thing: str) -> str:
-    if isinstance(planned, int):
-        return f"{number} of {count(planned, thing)}"
+def _of(number: int, total: object, thing: str) -> str:
+    if isinstance(total, int):
+        return f"{number} of {count(total, thing)}"
     return count(number, thing)
 
 

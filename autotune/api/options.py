@@ -87,13 +87,13 @@ def search_parts(options: SearchOptions) -> tuple[dict[str, Any], TargetOptions]
     """The fields of a search request, and the options of its target under the first library."""
     own = {n: value for n, value in options.items() if n in SearchRequest.model_fields}
     target: dict[str, Any] = {n: value for n, value in options.items() if n not in own}
-    named = target.get("mpi")
-    if named is not None and not isinstance(named, str):
-        if not named:
+    libraries = target.get("mpi")
+    if libraries is not None and not isinstance(libraries, str):
+        if not libraries:
             raise UsageError(
                 "mpi=[] names no MPI library; expected one name or several", code="usage.argument"
             )
-        target["mpi"], *own["libraries"] = named
+        target["mpi"], *own["libraries"] = libraries
     return own, cast(TargetOptions, target)
 
 
@@ -159,13 +159,13 @@ def space_of(target: Target, space: SpaceLike) -> Space:
     return target.space(None if space is None else str(space))
 
 
-def opened(store: StoreLike) -> AbstractContextManager[Store]:
+def open_store(store: StoreLike) -> AbstractContextManager[Store]:
     """The results database of a call; a database that was given open stays open."""
     return nullcontext(store) if isinstance(store, Store) else Store.open(store)
 
 
 def read(store: StoreLike) -> AbstractContextManager[Store]:
-    """As :func:`opened`, but read-only; raises UsageError if there is no database."""
+    """As :func:`open_store`, but read-only; raises UsageError if there is no database."""
     return nullcontext(store) if isinstance(store, Store) else Store.open_to_read(store)
 
 
@@ -191,9 +191,9 @@ class Lines:
             self._write(event.words)
         elif isinstance(event, TrialEnded) and event.best is not None:
             if (self._best is None or event.best < self._best) and event.best < 1:
-                chosen = event.best_setting.key if event.best_setting else "default"
+                setting = event.best_setting.key if event.best_setting else "default"
                 self._write(
-                    f"setting {event.number + 1}: {chosen}, gain so far "
+                    f"setting {event.number + 1}: {setting}, gain so far "
                     f"{100 / event.best - 100:+.1f} % (not proven)"
                 )
             self._best = event.best if self._best is None else min(self._best, event.best)

@@ -15,13 +15,13 @@ from autotune.study.search import SearchStudy
 from autotune.wording import UNGUARDED
 
 
-def write_proven(search: SearchStudy, result: Result, named: str | None) -> None:
+def write_result_file(search: SearchStudy, result: Result, params_file: str | None) -> None:
     """Write the parameter file of a proven setting; a file that is not obeyed becomes a warning.
 
     Without the guard the file has the setting that only looked better, and is written only if the
-    user gave its path (``named``).
+    user gave its path (``params_file``).
     """
-    path = None if named is None else Path(named)
+    path = None if params_file is None else Path(params_file)
     if result.status == "unguarded" and path is not None:
         claim = _unguarded_claim(result)
     else:
@@ -35,12 +35,12 @@ def write_proven(search: SearchStudy, result: Result, named: str | None) -> None
     checks = [] if result.checks is None else [f"checks: {checks_words(result.checks)}"]
     evidence = file_evidence(setting, [*proof, *checks, use], side.target, result.machine)
     try:
-        written = write_tune_file(place, side.target, side.space, bare, evidence, side.runner)
+        file = write_tune_file(place, side.target, side.space, bare, evidence, side.runner)
     except NotObeyed as problem:
         result.warnings.append(Note(problem.code, str(problem)))
         return
-    if written is not None:
-        result.params_file = str(written)
+    if file is not None:
+        result.params_file = str(file)
         result.mpirun_with_file = search.launch_line(setting, result.params_file)
 
 
@@ -48,8 +48,8 @@ def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
     """The proven setting, and what its file says about the proof."""
     if result.status != "recommended" or result.gain is None or result.gain_ci is None:
         return None
-    said = f"gain over the default: {gain_words(result.gain, result.gain_ci)}"
-    return result.recommended, [f"{said}, {_runs_words(result)}"]
+    gain_text = f"gain over the default: {gain_words(result.gain, result.gain_ci)}"
+    return result.recommended, [f"{gain_text}, {_runs_words(result)}"]
 
 
 def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
@@ -58,9 +58,9 @@ def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
     rows = [f for f in result.finalists if f.verdict == "better" and f.setting == best]
     if not rows or rows[0].gain is None:
         return None
-    seen = rows[0]
-    said = f"apparent gain over the default: {gain_words(seen.gain, seen.gain_ci)}"
-    return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
+    finalist = rows[0]
+    gain_text = f"apparent gain over the default: {gain_words(finalist.gain, finalist.gain_ci)}"
+    return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{gain_text}, {_runs_words(result)}"]
 
 
 def _runs_words(result: Result) -> str:

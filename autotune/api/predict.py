@@ -149,29 +149,29 @@ class PredictionDocument(Document):
 class Prediction:
     """A predicted setting with its expected gain and the reasons; no run was made with it.
 
-    ``named`` is the answer of the model, ``near`` the most similar programs of the training set.
+    ``answer`` is the answer of the model, ``near`` the most similar programs of the training set.
     ``strange`` are reasons why the prediction may not hold here, one in each entry.  ``place`` is
-    None if there is no MPI.  ``composed`` is what a calibration of this cluster says, from which
-    ``named`` then comes; None without a calibration.
+    None if there is no MPI.  ``composition`` is what a calibration of this cluster says, from which
+    ``answer`` then comes; None without a calibration.
     """
 
-    named: NamedSetting
+    answer: NamedSetting
     near: list[Neighbour]
     strange: list[Note]
     features: Features
     model: ModelFile
     place: PredictionPlace | None
-    composed: ComposedAnswer | None = None
+    composition: ComposedAnswer | None = None
 
     @property
     def setting(self) -> Setting:
         """The predicted setting; empty for the default."""
-        return self.named.setting
+        return self.answer.setting
 
     @property
     def gain(self) -> float | None:
         """The expected gain, as a fraction; None if the default is predicted."""
-        return self.named.gain
+        return self.answer.gain
 
     @property
     def to_check(self) -> Setting:
@@ -179,35 +179,35 @@ class Prediction:
         score if a gain is expected of it; empty if there is none."""
         from autotune.prediction.composed import LEAST
 
-        if len(self.setting) or self.named.best_gain < LEAST:
+        if len(self.setting) or self.answer.best_gain < LEAST:
             return self.setting
-        return self.named.best
+        return self.answer.best
 
     def document(
         self, check: ComparisonFigures | None = None, params_file: str | None = None
     ) -> PredictionDocument:
         """What ``--json`` writes, with the check and the file that was written."""
-        named, features, model = self.named, self.features, self.model
+        answer, features, model = self.answer, self.features, self.model
         interval = None
-        if named.interval is not None:
-            low, high = named.interval
+        if answer.interval is not None:
+            low, high = answer.interval
             interval = (low, high if high < 1e6 else None)
         return PredictionDocument(
-            setting=named.setting.to_json(),
-            expected_gain=named.gain,
+            setting=answer.setting.to_json(),
+            expected_gain=answer.gain,
             gain_interval95=interval,
-            best_scored=named.best.to_json(),
-            best_scored_gain=named.best_gain,
-            unsure=named.unsure or None,
+            best_scored=answer.best.to_json(),
+            best_scored_gain=answer.best_gain,
+            unsure=answer.unsure or None,
             why={
                 name: ParameterReason(share_of_run_time=effect.touched, time=math.exp(effect.log))
-                for name, effect in named.why.items()
+                for name, effect in answer.why.items()
             },
-            chance_of_harm=named.harm,
-            composed=None if self.composed is None else composed_document(self.composed),
-            distance=named.distance,
+            chance_of_harm=answer.harm,
+            composed=None if self.composition is None else composed_document(self.composition),
+            distance=answer.distance,
             reach=model.predictor.reach,
-            far=named.far,
+            far=answer.far,
             neighbours=[
                 NeighbourCell(cell=n.cell, distance=n.distance, best=n.best.to_json(), gain=n.gain)
                 for n in self.near
@@ -230,7 +230,7 @@ class Prediction:
 
 def composed_document(answer: ComposedAnswer) -> CalibrationSays:
     """What a calibration says of a program."""
-    moved = answer.moved
+    far_messages = answer.moved
     return CalibrationSays(
         calibration=answer.calibration.id,
         largest_possible_gain=answer.most,
@@ -245,8 +245,8 @@ def composed_document(answer: ComposedAnswer) -> CalibrationSays:
             for work, part in answer.parts
         ],
         messages_between_nodes=None
-        if moved is None
-        else FarMessages(traced=moved.before, in_turn=moved.after),
+        if far_messages is None
+        else FarMessages(traced=far_messages.before, in_turn=far_messages.after),
     )
 
 
@@ -275,7 +275,7 @@ def predict(
     from autotune.prediction.scorer import model_values
 
     known_features = read_features(Path(features)) if isinstance(features, str | Path) else features
-    known = find_model(None if model is None else str(model))
+    trained_model = find_model(None if model is None else str(model))
     if target is not None:
         place: PredictionPlace | None = PredictionPlace(
             target.library, target.space(space), target.cluster.name, target
@@ -288,42 +288,51 @@ def predict(
         place = replace(place, space=for_any_operation(place.space))
     values = model_values(known_features)
     # Parameters that act on nothing in the program are not predicted, and not checked.
-    offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
-    here = {setting: setting for setting in offered}
+    candidates = list(dict.fromkeys(acting(setting, values) for setting in trained_model.settings))
+    local_names = {setting: setting for setting in candidates}
     if place is not None:
-        here = local_settings(offered, place.space, known, place.library.family)
+        local_names = local_settings(candidates, place.space, trained_model, place.library.family)
     if not commutative_only:
-        here = {s: own for s, own in here.items() if not commutative_values({**s, **own})}
-    named = known.predictor.name(values, list(here)).meaning(here)
-    if place is not None and _unknown_family(place, learned_families(known)):
-        named = replace(named, gain=None, interval=None)
+        local_names = {
+            s: own for s, own in local_names.items() if not commutative_values({**s, **own})
+        }
+    answer = trained_model.predictor.name(values, list(local_names)).meaning(local_names)
+    if place is not None and _unknown_family(place, learned_families(trained_model)):
+        answer = replace(answer, gain=None, interval=None)
     if place is not None:
-        named = named.with_names(place.space.aliases)
-    check_values(named.setting, f"the model {known.place}")
-    near = known.predictor.neighbours(values)
-    composed = None if model is not None or place is None else _composed(known_features, place)
-    if composed is not None:
-        named = _named(composed, named)
+        answer = answer.with_names(place.space.aliases)
+    check_values(answer.setting, f"the model {trained_model.place}")
+    near = trained_model.predictor.neighbours(values)
+    composition = (
+        None if model is not None or place is None else _composition(known_features, place)
+    )
+    if composition is not None:
+        answer = _as_named_setting(composition, answer)
         strange = _strange_trace(known_features)
     else:
-        if model is None and len(named.setting) and _unseen_machine(known):
-            named = named.withdrawn(UNSEEN)
-        strange = _strange_here(known, known_features, place, learned_families(known))
-    return Prediction(named, near, strange, known_features, known, place, composed)
+        if model is None and len(answer.setting) and _unseen_machine(trained_model):
+            answer = answer.withdrawn(UNSEEN)
+        strange = _model_doubts(
+            trained_model, known_features, place, learned_families(trained_model)
+        )
+    return Prediction(answer, near, strange, known_features, trained_model, place, composition)
 
 
-def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
+def _composition(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
     """The answer of the calibrations of this cluster, MPI and machine; None if there is none."""
     from autotune.calibration.response import hours_between, merge_calibrations
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
 
-    known = _calibrations(place)
-    if not known:
+    calibrations = _calibrations(place)
+    if not calibrations:
         return None
     model = ComposedModel(find_effects())
     return model.answer(
-        features, merge_calibrations(known), place.space.is_canonical, hours_between(known)
+        features,
+        merge_calibrations(calibrations),
+        place.space.is_canonical,
+        hours_between(calibrations),
     )
 
 
@@ -333,10 +342,10 @@ def _calibrations(place: PredictionPlace) -> list[Calibration]:
 
     library = {"name": place.library.family, "version": place.library.version}
     machine = describe_machine().fingerprint
-    found = CALIBRATIONS.of_cluster(
+    calibrations = CALIBRATIONS.of_cluster(
         place.cluster, fits=lambda one: dict(one.mpi) == library and one.machine == machine
     )
-    return found[:MOST_TIMES]
+    return calibrations[:MOST_TIMES]
 
 
 def warm_start(features: Features, space: Space, target: Target) -> list[Setting]:
@@ -348,27 +357,27 @@ def warm_start(features: Features, space: Space, target: Target) -> list[Setting
     from autotune.prediction.program_effects import find_effects
 
     place = PredictionPlace(target.library, space, target.cluster.name, target)
-    known = _calibrations(place)
-    if known:
+    calibrations = _calibrations(place)
+    if calibrations:
         model = ComposedModel(find_effects())
-        found = model.fastest(features, merge_calibrations(known), space.is_canonical)
-        if found is not None:
-            return found
+        settings = model.fastest(features, merge_calibrations(calibrations), space.is_canonical)
+        if settings is not None:
+            return settings
     return warm_start_settings(features, space, find_model(), target.library.family)
 
 
-def _named(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:
+def _as_named_setting(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:
     """The composed answer in the form of any other; distances stay those of ``other``."""
-    named, best = answer.named, answer.best
-    unsure = "" if len(named.setting) else _unsure(answer)
+    choice, best = answer.named, answer.best
+    unsure = "" if len(choice.setting) else _unsure(answer)
     return replace(
         other,
-        setting=named.setting,
-        gain=named.gain if len(named.setting) else None,
-        interval=answer.interval if len(named.setting) else None,
+        setting=choice.setting,
+        gain=choice.gain if len(choice.setting) else None,
+        interval=answer.interval if len(choice.setting) else None,
         best=best.setting,
         best_gain=best.gain,
-        harm=named.harm if len(named.setting) else best.harm,
+        harm=choice.harm if len(choice.setting) else best.harm,
         far=False,
         unsure=unsure,
         why={},
@@ -416,8 +425,8 @@ def _place(
         "cores": features.cores if cluster.testbed else cluster.total_cores,
         "nodes": features.nodes if cluster.testbed else cluster.nodes,
     }
-    found = load_space(space or cluster.space(library), library=library, facts=facts)
-    return PredictionPlace(library, found.without(cluster.fixed), cluster.name)
+    library_space = load_space(space or cluster.space(library), library=library, facts=facts)
+    return PredictionPlace(library, library_space.without(cluster.fixed), cluster.name)
 
 
 def traced_on(features: Features) -> str:
@@ -438,9 +447,9 @@ def traced_with(features: Features, program: Sequence[str] | None = None) -> str
     return launcher_of(features.mpi_name, features.mpi_version)
 
 
-def _unknown_family(place: PredictionPlace, learned: Sequence[str]) -> bool:
+def _unknown_family(place: PredictionPlace, families: Sequence[str]) -> bool:
     """Whether the model learned from other families of MPI libraries only."""
-    return bool(learned) and place.library.family not in learned
+    return bool(families) and place.library.family not in families
 
 
 def _unseen_machine(model: ModelFile) -> bool:
@@ -448,20 +457,20 @@ def _unseen_machine(model: ModelFile) -> bool:
     return describe_machine().fingerprint not in model.about.machines
 
 
-def _strange_here(
-    model: ModelFile, features: Features, place: PredictionPlace | None, learned: Sequence[str]
+def _model_doubts(
+    model: ModelFile, features: Features, place: PredictionPlace | None, families: Sequence[str]
 ) -> list[Note]:
     """Reasons why the model may not hold here, one in each entry."""
-    found = []
-    here, about = describe_machine().fingerprint, model.about
+    doubts = []
+    fingerprint, about = describe_machine().fingerprint, model.about
     if _unseen_machine(model):
-        found.append(Note("model.other_machine", "the model was trained on another machine"))
-    elif features.machine["fingerprint"] != here:
+        doubts.append(Note("model.other_machine", "the model was trained on another machine"))
+    elif features.machine["fingerprint"] != fingerprint:
         words = "the program was traced on another machine"
-        found.append(Note("features.other_machine", words))
+        doubts.append(Note("features.other_machine", words))
     mpi = f"{features.mpi_name} {features.mpi_version}"
     if mpi not in about.mpis:
-        found.append(
+        doubts.append(
             Note(
                 "model.other_mpi",
                 f"the program was traced with {mpi}, the model was trained with "
@@ -469,17 +478,17 @@ def _strange_here(
                 {"traced": mpi, "trained": list(about.mpis)},
             )
         )
-    if place is not None and _unknown_family(place, learned):
-        found.append(
+    if place is not None and _unknown_family(place, families):
+        doubts.append(
             Note(
                 "model.other_family",
-                f"the model knows {', '.join(learned)} only: its setting is written in the words "
+                f"the model knows {', '.join(families)} only: its setting is written in the words "
                 f"of {place.library.family}, where nothing is known of its gain.  Try it first "
                 "with autotune search --start",
-                {"learned": list(learned), "here": place.library.family},
+                {"learned": list(families), "here": place.library.family},
             )
         )
     if place is None:
         words = "no MPI library was found here, so the setting was not checked against one"
-        found.append(Note("mpi.none", words))
-    return found
+        doubts.append(Note("mpi.none", words))
+    return doubts

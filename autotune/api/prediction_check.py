@@ -38,9 +38,9 @@ _CHECK_LOOKS = (8, 11)
 """A warm-up run and 11 pairs are 23 runs."""
 
 
-def check_plan(min_gain: float, bounded: bool) -> LookPlan:
-    """The looks of a check: few, or the usual ones within the user's own budget (``bounded``)."""
-    if bounded:
+def check_plan(min_gain: float, has_budget: bool) -> LookPlan:
+    """The looks of a check: few, or the usual ones within a budget of the user (``has_budget``)."""
+    if has_budget:
         return LookPlan(min_gain=min_gain)
     return LookPlan(min_gain=min_gain, looks=_CHECK_LOOKS, win_from=_CHECK_LOOKS[0])
 
@@ -50,7 +50,7 @@ class PredictionCheck:
     """The outcome of a check.  ``why_not``: why no parameter file was written, or ""."""
 
     outcome: ComparisonOutcome
-    written: Path | None
+    params_path: Path | None
     why_not: str
 
 
@@ -99,27 +99,27 @@ def check_prediction(
         return PredictionCheck(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:
         return PredictionCheck(outcome, None, "")
-    return _write_proven(place.target, place.space, prediction.to_check, params_file, outcome)
+    return _write_checked_file(place.target, place.space, prediction.to_check, params_file, outcome)
 
 
-def _write_proven(
+def _write_checked_file(
     target: Target, space: Space, setting: Setting, path: Path, outcome: ComparisonOutcome
 ) -> PredictionCheck:
-    seen = outcome.decision.comparison
-    gain = gain_words(seen.gain, (known_gain(seen.lo), known_gain(seen.hi)))
+    comparison = outcome.decision.comparison
+    gain = gain_words(comparison.gain, (known_gain(comparison.lo), known_gain(comparison.hi)))
     claims = [
-        f"predicted, then checked: gain over the default: {gain}, {seen.n} pairs",
+        f"predicted, then checked: gain over the default: {gain}, {comparison.n} pairs",
         f"study {outcome.study}",
         *([] if outcome.checks is None else [f"checks: {checks_words(outcome.checks)}"]),
     ]
     evidence = file_evidence(setting, claims, target)
     with target.runner() as runner:
         try:
-            written = write_tune_file(path, target, space, setting, evidence, runner)
+            params_path = write_tune_file(path, target, space, setting, evidence, runner)
         except NotObeyed as problem:
             return PredictionCheck(outcome, None, str(problem))
     return PredictionCheck(
-        outcome, written, "" if written else "a parameter file cannot hold its parameters"
+        outcome, params_path, "" if params_path else "a parameter file cannot hold its parameters"
     )
 
 
@@ -165,8 +165,8 @@ def write_params(prediction: Prediction, path: Path) -> Path:
     return path
 
 
-def recorded_target(features: Features, asked: TargetRequest) -> Target:
-    """The launch as it was traced; all other options are those of ``asked``.
+def recorded_target(features: Features, request: TargetRequest) -> Target:
+    """The launch as it was traced; all other options are those of ``request``.
 
     Raises UsageError if its directory does not exist here.
     """
@@ -177,16 +177,17 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
             code="program.directory_missing",
         )
     app = with_request(
-        app_from_command(features.argv, asked.metric, asked.verify, asked.metric_rate), asked
+        app_from_command(features.argv, request.metric, request.verify, request.metric_rate),
+        request,
     )
     return Target.of(
         app,
         None,
         features.ranks,
-        load_cluster(asked.cluster),
-        find_library(asked.mpi),
-        timeout_s=asked.timeout_s,
-        clean_env=asked.clean_env,
-        commutative_only=asked.commutative_only,
+        load_cluster(request.cluster),
+        find_library(request.mpi),
+        timeout_s=request.timeout_s,
+        clean_env=request.clean_env,
+        commutative_only=request.commutative_only,
         cwd=features.cwd,
     )

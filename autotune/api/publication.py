@@ -50,7 +50,7 @@ class RemovedFile(Document):
     done: str
 
 
-class Unpublished(Document):
+class RemovedFiles(Document):
     """Files that were removed or restored."""
 
     schema_: Literal["autotune-unpublished-1"] = Field(
@@ -59,10 +59,10 @@ class Unpublished(Document):
     files: list[RemovedFile]
 
 
-def planned_files(planned: Sequence[Planned], library: Library, show_diff: bool) -> PlannedFiles:
+def planned_files(files: Sequence[Planned], library: Library, show_diff: bool) -> PlannedFiles:
     """The files that would be written, with their texts or what would change in them."""
     rows = []
-    for one in planned:
+    for one in files:
         text = None if show_diff else preview(one, library)
         changes = diff(one, library) if show_diff else None
         rows.append(PlannedFile(path=str(one.path), format=one.fmt.name, text=text, diff=changes))

@@ -60,10 +60,8 @@ class PreparedRun:
                 record = runner.run(spec)
         study = store.study(self.key).id
         store_executables(store, study, executables_of(record, target.program))
-        launched = self.space.launched(self.setting)
-        store.add_run(
-            study, None, RUN, 0, 0, record, setting_key=self.setting.key, launched=launched
-        )
+        groups = self.space.launched(self.setting)
+        store.add_run(study, None, RUN, 0, 0, record, setting_key=self.setting.key, launched=groups)
         store.set_result(study, MEASURED if record.valid else "failed", None)
         return OneRun(self.setting, self.space, record)
 
@@ -82,10 +80,10 @@ def one_run(
     Raises UsageError for a setting that cannot be used.
     """
     target.refuse_store_inside(store.url.database)
-    known, [chosen] = read_settings([setting], space, target.library, store)
-    key = study_key(target, known, RUN, {}, 0, guard)
+    whole_space, [run_setting] = read_settings([setting], space, target.library, store)
+    key = study_key(target, whole_space, RUN, {}, 0, guard)
     current = current_key(store, key, notes_to(tell))
-    return PreparedRun(chosen, known, target, store, current, guard)
+    return PreparedRun(run_setting, whole_space, target, store, current, guard)
 
 
 class RunDocument(Document):
@@ -101,9 +99,9 @@ class RunDocument(Document):
 
 def run_document(run: OneRun, proposal: FigureProposal | None) -> RunDocument:
     """The run as a document; ``proposal``: the figure that the program prints."""
-    proposed = proposal if run.record.metric_s is None else None
+    figure = proposal if run.record.metric_s is None else None
     return RunDocument(
         setting=run.setting.to_json(),
         run=dataclasses.replace(run.record, printed=None),
-        proposed_metric=None if proposed is None else proposed.to_json(),
+        proposed_metric=None if figure is None else figure.to_json(),
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from autotune.api.figures import with_figure
 from autotune.api.library_targets import chosen_spaces, searched_targets
-from autotune.api.parameter_file import write_proven
+from autotune.api.parameter_file import write_result_file
 from autotune.api.target import find_target, to_stderr
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
@@ -51,15 +51,15 @@ def begin_search(
     target: Target | None = None,
     space: Space | None = None,
     strategy: type[Strategy] | None = None,
-    writes_unasked: bool = True,
+    writes_default_file: bool = True,
 ) -> SearchStudy:
     """The study of a request, begun or continued; nothing is measured yet.
 
     ``target``, ``space`` and ``strategy``, if given, replace those that the request names; with
     several MPI libraries only the objective of ``target`` counts. ``join``: other workers may take
-    part. ``of`` is the hash of the study that this worker was started for. ``writes_unasked``: the
-    file of a proven setting is written to this directory if the request names no path. Raises
-    UsageError if the request is wrong.
+    part. ``of`` is the hash of the study that this worker was started for.
+    ``writes_default_file``: the file of a proven setting is written to this directory if the
+    request names no path. Raises UsageError if the request is wrong.
     """
     figure = with_figure(request.target, store, say, guard=request.guard)
     request = request.model_copy(update={"target": figure})
@@ -67,25 +67,25 @@ def begin_search(
     strategy = strategy or find(request.strategy)
     options = resolve_options(strategy, request.options, request.preset)
     target, space, others = _place(request, target, space, say)
-    predicted: Sequence[Setting] = ()
+    predictions: Sequence[Setting] = ()
     if request.features is not None:
         from autotune.api.features import read_features
 
-        predicted = _predicted(read_features(Path(request.features)), space, target, say, "")
+        predictions = _warm_start(read_features(Path(request.features)), space, target, say, "")
     starts = _starts(request, of, space, target, store, say)
 
     def suggest(key: StudyKey) -> Sequence[Setting]:
         """The warm start where the database has a trace of the program; else nothing."""
         from autotune.api.features import stored_features
 
-        known = stored_features(store, key)
-        if known is None:
+        features = stored_features(store, key)
+        if features is None:
             return ()
-        return _predicted(known, space, target, say, " from a stored trace")
+        return _warm_start(features, space, target, say, " from a stored trace")
 
     def write(study: SearchStudy, result: Result) -> None:
-        if writes_unasked or request.params_file is not None:
-            write_proven(study, result, request.params_file)
+        if writes_default_file or request.params_file is not None:
+            write_result_file(study, result, request.params_file)
 
     study = SearchStudy(
         store,
@@ -95,7 +95,7 @@ def begin_search(
         strategy,
         options,
         others=others,
-        priors=(*starts, *predicted, *space.starts),
+        priors=(*starts, *predictions, *space.starts),
         suggest=None if request.features or request.starts or others else suggest,
         join=join,
         watch=watch,
@@ -142,7 +142,7 @@ def _starts(
     return []
 
 
-def _predicted(
+def _warm_start(
     features: Features, space: Space, target: Target, say: Say, origin: str
 ) -> list[Setting]:
     """The warm start: predicted settings for the program of these features."""
@@ -189,7 +189,7 @@ def start_settings(
     is no setting, for a study without a proven setting, and for a setting that the space does not
     allow.
     """
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for text in texts:
         if text.startswith(STUDY):
             setting = _of_study(text, space, target, store, say)
@@ -197,8 +197,8 @@ def start_settings(
             _, (setting,) = read_settings([text], space, target.library, store)
         if problems := space.violations(setting):
             raise UsageError(f"--start {text}: " + "; ".join(problems), code="setting.not_in_space")
-        found += [setting] if setting != DEFAULT else []
-    return list(dict.fromkeys(found))
+        settings += [setting] if setting != DEFAULT else []
+    return list(dict.fromkeys(settings))
 
 
 def _of_study(text: str, space: Space, target: Target, store: Store, say: Say) -> Setting:
@@ -215,16 +215,23 @@ def _of_study(text: str, space: Space, target: Target, store: Store, say: Say) -
             f"{study.status}); expected a study that ended with one",
             code="study.no_recommendation",
         )
-    made = translate(Setting(values), source, space, own)
-    said = f"start from study {study.hash[:12]} ({source}): {short_setting(made.setting.to_json())}"
-    if made.left_out:
-        said += f"; without a counterpart in {family(own).title}: {', '.join(made.left_out)}"
-    data = {"study": study.hash, "setting": made.setting.to_json(), "left_out": [*made.left_out]}
-    say(Note("start.study", said, data))
-    return made.setting
+    translation = translate(Setting(values), source, space, own)
+    setting_words = short_setting(translation.setting.to_json())
+    note_words = f"start from study {study.hash[:12]} ({source}): {setting_words}"
+    if translation.left_out:
+        note_words += (
+            f"; without a counterpart in {family(own).title}: {', '.join(translation.left_out)}"
+        )
+    data = {
+        "study": study.hash,
+        "setting": translation.setting.to_json(),
+        "left_out": [*translation.left_out],
+    }
+    say(Note("start.study", note_words, data))
+    return translation.setting
 
 
-def proven_elsewhere(target: Target, store: Store) -> StudySummary | None:
+def proof_under_other_mpi(target: Target, store: Store) -> StudySummary | None:
     """The newest study of the same program that proved a setting under another family.
 
     A program of one's own is the same if its file's name and its arguments are, because each
@@ -248,8 +255,8 @@ def _shape(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def start_hint(target: Target, store: Store) -> Note | None:
-    """A note on :func:`proven_elsewhere`; None if there is no such study."""
-    study = proven_elsewhere(target, store)
+    """A note on :func:`proof_under_other_mpi`; None if there is no such study."""
+    study = proof_under_other_mpi(target, store)
     if study is None:
         return None
     return Note(

@@ -65,7 +65,7 @@ def shown_space(space: Space) -> ShownSpace:
             ParameterRow(name=p.name, levels=p.levels, default=p.default, target=p.target)
             for p in space
         ],
-        derived={derived: str(expr) for derived, expr in space.derived.items()},
+        derived={name: str(expr) for name, expr in space.derived.items()},
         constraints=[str(c) for c in space.constraints],
         absent=dict(space.absent),
     )
@@ -80,13 +80,13 @@ def checked_space(report: SpaceReport) -> CheckedSpace:
 class ActiveParameters:
     """Parameters of an MPI library that can act on this machine.
 
-    ``idle`` and ``outranked``: numbers of those that cannot, because of ``transport`` (what carries
+    ``idle`` and ``inferior``: numbers of those that cannot, because of ``transport`` (what carries
     the messages), or because another component has a higher priority.
     """
 
     parameters: Sequence[ParamInfo]
     idle: int
-    outranked: int
+    inferior: int
     transport: str
 
 
@@ -95,11 +95,11 @@ def active_parameters(
 ) -> ActiveParameters:
     """The parameters whose names match, up to a level; without a cluster also those that cannot
     act."""
-    listed = discover(library, pattern, level)
+    all_parameters = discover(library, pattern, level)
     transport = ""
     if cluster is not None:
         transport = transport_in_force(library, load_cluster(cluster).options(library))
-    idle = idle_parameters(listed, library, transport)
-    outranked = {} if cluster is None else outranked_parameters(listed, library)
-    parameters = [info for info in listed if info.name not in idle | outranked]
-    return ActiveParameters(parameters, len(idle), len(outranked), transport)
+    idle = idle_parameters(all_parameters, library, transport)
+    inferior = {} if cluster is None else outranked_parameters(all_parameters, library)
+    parameters = [info for info in all_parameters if info.name not in idle | inferior]
+    return ActiveParameters(parameters, len(idle), len(inferior), transport)

@@ -16,7 +16,7 @@ from autotune.store.model import NEW
 from autotune.study.result import FINISH, FINISHED, Result
 from autotune.study.screening_summary import ScreeningSummary, stored_summary
 
-DAMAGED = "damaged"
+DAMAGE = "damaged"
 
 
 class SearchAnswer(Document):
@@ -116,17 +116,19 @@ def state_of(store: Store, study: StudyRecord) -> StudyStatus:
         for t in trials
         if t.state == "running"
     ]
-    done = [(t.estimate, t.setting) for t in trials if t.estimate is not None and t.state == "ok"]
-    best = min(done, key=lambda pair: pair[0] or 1.0, default=None)
+    estimates = [
+        (t.estimate, t.setting) for t in trials if t.estimate is not None and t.state == "ok"
+    ]
+    best = min(estimates, key=lambda pair: pair[0] or 1.0, default=None)
     workers = store.workers(study.id)
     proving = store.role_holder(study.id, FINISH)
-    lost = [_worker(w) for w in workers if w.is_lost]
+    lost_workers = [_worker(w) for w in workers if w.is_lost]
     return StudyStatus(
         study=now.hash[:12],
-        status=_status(now, running, len(lost) < len(workers), proving is not None),
+        status=_status(now, running, len(lost_workers) < len(workers), proving is not None),
         result=_result(now),
         workers=[_worker(w) for w in workers if not w.is_lost],
-        lost=lost,
+        lost=lost_workers,
         joinable=now.request is not None,
         guard=now.key.has_guard,
         trials=dict(Counter(t.state for t in trials)),
@@ -161,10 +163,10 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
     if line.status != NEW:
         return line
     try:
-        found = state_of(store, store.get_study(line.id))
+        state = state_of(store, store.get_study(line.id))
     except WorkError:
-        return dataclasses.replace(line, status=DAMAGED)
-    return dataclasses.replace(line, status=found.status)
+        return dataclasses.replace(line, status=DAMAGE)
+    return dataclasses.replace(line, status=state.status)
 
 
 def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, proving: bool) -> str:

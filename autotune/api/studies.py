@@ -109,7 +109,7 @@ class StudyDetails:
             files=files,
             changes=changes_of(files),
             reasons=unchecked(StoredAnswer.of_study(study)),
-            carriers={key: _carried(store, study, key) for key in _compared(study, best)},
+            carriers={key: _carriers_of(store, study, key) for key in _shown_keys(study, best)},
         )
 
     def document(self, limit: int) -> ShownStudy:
@@ -129,21 +129,23 @@ class StudyDetails:
         )
 
 
-def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
+def _shown_keys(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
     """Keys of two settings: of the default and the recommended one, else of the best ones seen."""
     keys = [b.key for b in best]
-    named = (study.result or {}).get("recommended")
+    recommendation = (study.result or {}).get("recommended")
     first = [DEFAULT_KEY] if DEFAULT_KEY in keys else []
-    first += [key for key in keys if named and Setting.parse(key).to_json() == named]
+    first += [
+        key for key in keys if recommendation and Setting.parse(key).to_json() == recommendation
+    ]
     return list(dict.fromkeys([*first, *keys]))[:2]
 
 
-def _carried(store: Store, study: StudyRecord, key: str) -> Carriers:
+def _carriers_of(store: Store, study: StudyRecord, key: str) -> Carriers:
     """What carried the messages in the valid runs of a setting, the last one first.
 
     Some is seen only in the warm-up (windows).
     """
-    found: Carriers = {}
+    carriers: Carriers = {}
     for run in store.runs(study.id, setting_key=key, states=("ok",)):
-        found |= carried_by(run.record.read_back)
-    return found
+        carriers |= carried_by(run.record.read_back)
+    return carriers

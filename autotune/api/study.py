@@ -39,10 +39,10 @@ class Study:
 
     def __init__(self, id: str, store: StoreLike = None) -> None:
         self._store = store
-        with read(store) as known:
-            found = follow_moved_study(known, known.find_study(id))
-        self.hash = found.hash
-        self._number = found.id
+        with read(store) as database:
+            record = follow_moved_study(database, database.find_study(id))
+        self.hash = record.hash
+        self._number = record.id
 
     @property
     def id(self) -> str:
@@ -52,21 +52,21 @@ class Study:
     @property
     def status(self) -> str:
         """``new``, the status of the result, or how the last session ended."""
-        with read(self._store) as known:
-            return known.get_study(self._number).status
+        with read(self._store) as database:
+            return database.get_study(self._number).status
 
     @property
     def result(self) -> Result:
         """The result.  Raises WorkError if there is none yet."""
-        with read(self._store) as known:
-            found = known.get_study(self._number)
-        if found.result is None:
+        with read(self._store) as database:
+            record = database.get_study(self._number)
+        if record.result is None:
             raise WorkError(
-                f"study {self.id} has no result yet (status {found.status}); the same call of "
+                f"study {self.id} has no result yet (status {record.status}); the same call of "
                 "autotune.tune continues it",
                 code="study.no_result",
             )
-        return Result.from_json(found.result)
+        return Result.from_json(record.result)
 
     @property
     def best(self) -> Best:
@@ -76,35 +76,35 @@ class Study:
             level = result.default
             return Best(DEFAULT, float(level["median_s"] or 0), int(level["n"] or 0), False)
         setting = Setting(result.best["setting"])
-        proven = result.status == "recommended" and setting == result.recommended
-        return Best(setting, float(result.best["median_s"]), int(result.best["n"]), proven)
+        is_proven = result.status == "recommended" and setting == result.recommended
+        return Best(setting, float(result.best["median_s"]), int(result.best["n"]), is_proven)
 
     def runs(self, output: bool = False) -> pd.DataFrame:
         """One row for each run, in order; times in seconds, parameters in columns ``param.NAME``.
 
         ``output``: with the output of the programs.  Raises UsageError for a study without runs.
         """
-        with read(self._store) as known:
-            return runs_frame(known, self._number, output)
+        with read(self._store) as database:
+            return runs_frame(database, self._number, output)
 
     def trials(self) -> pd.DataFrame:
         """One row for each trial: ``state``, ``estimate`` (T / T_default), the setting's key."""
         import pandas as pd
 
-        with read(self._store) as known:
-            found = known.trials(self._number)
+        with read(self._store) as database:
+            records = database.trials(self._number)
         rows: list[dict[str, Any]] = [
             {"trial": t.number, "setting": t.key, "state": t.state, "estimate": t.estimate}
-            for t in found
+            for t in records
         ]
         return pd.DataFrame(rows, columns=["trial", "setting", "state", "estimate"])
 
     def __repr__(self) -> str:
-        with read(self._store) as known:
-            found = known.get_study(self._number)
-        if found.result is None or "finalists" not in found.result:
-            return f"<Study {self.id}: {found.status}>"
-        result = Result.from_json(found.result)
+        with read(self._store) as database:
+            record = database.get_study(self._number)
+        if record.result is None or "finalists" not in record.result:
+            return f"<Study {self.id}: {record.status}>"
+        result = Result.from_json(record.result)
         default = result.default.get("median_s")
         words = f"{HEADLINES[result.status]}; {result.app} on {result.ranks} ranks"
         if default is not None:

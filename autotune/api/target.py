@@ -27,10 +27,10 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
     Files that autotune published are out of force wherever a default is measured, so variables that
     name them are removed from this process's environment.
     """
-    return resolve(request, lambda library: _apart(library, say), say)
+    return resolve(request, lambda library: _neutral_environment(library, say), say)
 
 
-def _apart(library: Library, say: Say) -> Surroundings:
+def _neutral_environment(library: Library, say: Say) -> Surroundings:
     from autotune.publish.published_files import published
 
     if not published():
@@ -38,11 +38,17 @@ def _apart(library: Library, say: Say) -> Surroundings:
     # The import of the formats takes a while, and most users have published nothing.
     from autotune.publish.neutral import neutral
 
-    found = neutral(library, os.environ)
-    for name in found.unset:
+    neutral_state = neutral(library, os.environ)
+    for name in neutral_state.unset:
         del os.environ[name]
-    if found:
-        listed = ", ".join(str(path) for path in found.files)
-        words = f"files published by autotune are not in force while measuring: {listed}"
-        say(Note("published.not_in_force", words, {"files": [str(path) for path in found.files]}))
-    return found.surroundings
+    if neutral_state:
+        file_names = ", ".join(str(path) for path in neutral_state.files)
+        words = f"files published by autotune are not in force while measuring: {file_names}"
+        say(
+            Note(
+                "published.not_in_force",
+                words,
+                {"files": [str(path) for path in neutral_state.files]},
+            )
+        )
+    return neutral_state.surroundings

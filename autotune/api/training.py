@@ -40,13 +40,15 @@ def train_model(
     data: TrainingSet, kinds: Sequence[str], place: Path, watch: Callable[[str], None]
 ) -> tuple[TrainedModel, list[TrainingResult]]:
     """Train each kind and write the best one; returns it, and what was trained, of every kind."""
-    done = [fit(kind, data.examples, data.defaults, watch=watch) for kind in kinds]
-    best = min(done, key=lambda t: t.cost)
-    costs = {t.kind: t.cost for t in done}
-    made = model_of(best, data, costs)
-    write_text(place, json.dumps(made.to_json(), allow_nan=False) + "\n")
-    trained = _trained(data, place, best.kind, dict(best.options), len(data.examples))
-    return trained.model_copy(update={"cost": costs, "settings": len(made.settings) - 1}), done
+    results = [fit(kind, data.examples, data.defaults, watch=watch) for kind in kinds]
+    best = min(results, key=lambda t: t.cost)
+    costs = {t.kind: t.cost for t in results}
+    model_file = model_of(best, data, costs)
+    write_text(place, json.dumps(model_file.to_json(), allow_nan=False) + "\n")
+    document = _model_document(data, place, best.kind, dict(best.options), len(data.examples))
+    return document.model_copy(
+        update={"cost": costs, "settings": len(model_file.settings) - 1}
+    ), results
 
 
 def learn_effects(data: TrainingSet, place: Path) -> tuple[TrainedModel, ProgramEffects]:
@@ -54,14 +56,14 @@ def learn_effects(data: TrainingSet, place: Path) -> tuple[TrainedModel, Program
 
     Raises UsageError without a calibration.
     """
-    known = [one for one in data.examples if one.calibration is not None]
-    if not known:
+    calibrated_examples = [one for one in data.examples if one.calibration is not None]
+    if not calibrated_examples:
         raise UsageError(
             f"--model {COMPOSITION}: no dataset has a calibration.json; expected one with the file "
             "that autotune calibrate wrote",
             code="training.no_calibration",
         )
-    found = ProgramEffects.fit(known)
+    effects = ProgramEffects.fit(calibrated_examples)
     about = {
         "data": data.hash,
         "sources": [Path(source).name for source in data.sources],
@@ -69,13 +71,13 @@ def learn_effects(data: TrainingSet, place: Path) -> tuple[TrainedModel, Program
         "machines": list(data.machines),
         "mpis": list(data.mpis),
     }
-    found = dataclasses.replace(found, about=about)
-    write_text(place, json.dumps(found.to_json(), indent=2) + "\n")
-    options = {"situations": found.to_json()["situations"]}
-    return _trained(data, place, COMPOSITION, options, len(known)), found
+    effects = dataclasses.replace(effects, about=about)
+    write_text(place, json.dumps(effects.to_json(), indent=2) + "\n")
+    options = {"situations": effects.to_json()["situations"]}
+    return _model_document(data, place, COMPOSITION, options, len(calibrated_examples)), effects
 
 
-def _trained(
+def _model_document(
     data: TrainingSet, place: Path, kind: str, options: dict[str, Any], cells: int
 ) -> TrainedModel:
     return TrainedModel(

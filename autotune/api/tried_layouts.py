@@ -79,10 +79,10 @@ def tried_layouts(history: RunHistory, space: Space, cores: int) -> list[TriedLa
     for key, ratios in _ratios(history).items():
         setting = Setting.parse(key)
         layout = Layout.of(cores, _resources(space, setting))
-        found = TriedLayout(layout, setting, level * statistics.median(ratios), len(ratios))
-        known = fastest.get(layout)
-        if known is None or found.time_s < known.time_s:
-            fastest[layout] = found
+        candidate = TriedLayout(layout, setting, level * statistics.median(ratios), len(ratios))
+        fastest_so_far = fastest.get(layout)
+        if fastest_so_far is None or candidate.time_s < fastest_so_far.time_s:
+            fastest[layout] = candidate
     rows = sorted(fastest.values(), key=lambda row: (row.time_s, row.core_seconds))
     return [replace(row, pareto=_optimal(row, rows)) for row in rows]
 
@@ -95,13 +95,13 @@ def layouts_of(search: SearchStudy, result: Result) -> list[TriedLayout]:
 
 def _ratios(history: RunHistory) -> dict[str, list[float]]:
     """T / T_default of every valid run that counts, by setting."""
-    found: dict[str, list[float]] = {}
+    ratios_by_key: dict[str, list[float]] = {}
     for entry in history.entries:
         if entry.counts and entry.record.valid:
             ratio = 1.0 if entry.key == DEFAULT_KEY else history.ratio(entry)
             if ratio is not None:
-                found.setdefault(entry.key, []).append(ratio)
-    return found
+                ratios_by_key.setdefault(entry.key, []).append(ratio)
+    return ratios_by_key
 
 
 def _resources(space: Space, setting: Mapping[str, Any]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from autotune.api.options import (
     SearchOptions,
     SpaceLike,
     StoreLike,
-    opened,
+    open_store,
     refuse_options,
     search_parts,
     seconds_of,
@@ -64,34 +64,36 @@ def tune(
     """
     watch = watch or Lines()
     fields, target = search_parts(options)
-    found = program if isinstance(program, Target) else None
-    asked = TargetRequest()
-    if found is not None:
+    program_target = program if isinstance(program, Target) else None
+    program_request = TargetRequest()
+    if program_target is not None:
         refuse_options(target)
     else:
-        asked = target_request(program, target)  # type: ignore[arg-type]
+        program_request = target_request(program, target)  # type: ignore[arg-type]
     request = SearchRequest.of(
         "tune()",
-        target=asked,
+        target=program_request,
         space=None if space is None or isinstance(space, Space) else str(space),
         strategy=strategy if isinstance(strategy, str) else strategy.name,
         budget_s=seconds_of(budget),
         max_runs=runs,
         **fields,
     )
-    with opened(store) as database:
+    with open_store(store) as database:
         if objective is not None:
-            found = found or target_of(program, target, watch, database, request.guard)
-            found = replace(found, objective=objective)
+            program_target = program_target or target_of(
+                program, target, watch, database, request.guard
+            )
+            program_target = replace(program_target, objective=objective)
         search = begin_search(
             request,
             database,
             watch=watch,
             say=watch,
-            target=found,
+            target=program_target,
             space=space if isinstance(space, Space) else None,
             strategy=None if isinstance(strategy, str) else strategy,
-            writes_unasked=False,
+            writes_default_file=False,
         )
         if search.answer() is None:
             search.run()

@@ -35,7 +35,7 @@ from runner.scheduler import Job, Scheduler, State, find
 POLL_S = 2.0
 BEGINNING_S = 5.0
 """Seconds without a message while no worker runs yet."""
-AGAIN = 3
+EXTRA_WORKERS = 3
 """How often workers are started again if all have ended before the study has a result."""
 LEAVING_S = 20.0
 """Seconds for a worker to print its result and end by itself."""
@@ -55,8 +55,8 @@ def work(crew: Crew, search: SearchStudy, url: str | None, say: Say) -> Result:
     try:
         for _ in range(crew.workers):
             jobs.submit()
-        said = count(crew.workers, "worker")
-        words = f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}"
+        worker_words = count(crew.workers, "worker")
+        words = f"{worker_words} submitted to {crew.scheduler}: {', '.join(jobs.ids)}"
         say(Note("workers.submitted", words, {"jobs": [*jobs.ids]}))
         answer = jobs.wait()
     except BaseException:
@@ -79,8 +79,8 @@ class _Jobs:
     say: Say
     ids: list[str] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
-    _seen: dict[str, State] = field(default_factory=dict)
-    _ended: set[str] = field(default_factory=set)
+    _states: dict[str, State] = field(default_factory=dict)
+    _reported_jobs: set[str] = field(default_factory=set)
     """Jobs that have ended, as was already reported."""
 
     def submit(self) -> None:
@@ -105,66 +105,66 @@ class _Jobs:
 
     def wait(self) -> Result:
         """Wait until the study has its result; raises WorkError if no worker can give it."""
-        began, told, again = time.monotonic(), "", 0
+        began, last_line, extra_count = time.monotonic(), "", 0
         store, say = self.search.store, self.say
         while True:
             self._look()
-            states = Counter(self._seen.values())
+            states = Counter(self._states.values())
             # This comes after the states: a job that had ended by then has stored its result.
             answer = self.search.followed_answer()
             if answer is not None:
                 return answer
-            self._say_ended()
+            self._report_ends()
             if not states["running"] and not states["pending"]:
-                if again == AGAIN:
+                if extra_count == EXTRA_WORKERS:
                     raise WorkError(self._in_vain(), code="worker.all_ended")
-                again += 1
+                extra_count += 1
                 self.submit()
                 words = "all workers have ended; starting one more, which continues"
                 say(Note("workers.again", words))
             trials = store.trials(
                 follow_moved_study(store, store.get_study(self.search.study.id)).id
             )
-            done = sum(t.state != "running" for t in trials)
+            trials_done = sum(t.state != "running" for t in trials)
             line = (
                 f"{count(states['running'], 'worker')} running, {states['pending']} waiting; "
-                f"{done} trials done, {len(trials) - done} running"
+                f"{trials_done} trials done, {len(trials) - trials_done} running"
             )
-            spent = time.monotonic() - began
-            if line != told and (states["running"] or spent > BEGINNING_S):
+            elapsed_s = time.monotonic() - began
+            if line != last_line and (states["running"] or elapsed_s > BEGINNING_S):
                 data = {
                     "running": states["running"],
                     "waiting": states["pending"],
-                    "trials_done": done,
-                    "trials_running": len(trials) - done,
+                    "trials_done": trials_done,
+                    "trials_running": len(trials) - trials_done,
                 }
-                say(Note("workers.progress", f"after {remaining(spent)}: {line}", data))
-                told = line
+                say(Note("workers.progress", f"after {remaining(elapsed_s)}: {line}", data))
+                last_line = line
             time.sleep(POLL_S)
 
     def _look(self) -> None:
         """Ask for the state of every job.  A scheduler that does not answer is asked again."""
         for _ in range(PATIENCE):
             try:
-                self._seen = self.scheduler.states(self.ids)
+                self._states = self.scheduler.states(self.ids)
                 return
             except RunnerError as problem:
                 self.say(Note("scheduler.again", f"{problem}; trying again"))
                 time.sleep(UNANSWERED_S)
-        self._seen = self.scheduler.states(self.ids)
+        self._states = self.scheduler.states(self.ids)
 
-    def _say_ended(self) -> None:
+    def _report_ends(self) -> None:
         """Report every worker that ended before the study had its result, and how it ended."""
         for job, log in zip(self.ids, self.logs, strict=True):
-            if self._seen.get(job) != "ended" or job in self._ended:
+            if self._states.get(job) != "ended" or job in self._reported_jobs:
                 continue
-            self._ended.add(job)
-            if _proves_elsewhere(log):
+            self._reported_jobs.add(job)
+            if _is_proof_by_other(log):
                 words = f"worker {job} has ended: another worker runs the proof"
                 self.say(Note("worker.ended", words, {"job": job}))
                 continue
-            said = _lines(log)
-            last = f"its last line: {said[-1]}" if said else "it printed nothing"
+            lines = _lines(log)
+            last = f"its last line: {lines[-1]}" if lines else "it printed nothing"
             self.say(
                 Note(
                     "worker.lost",
@@ -176,12 +176,12 @@ class _Jobs:
 
     def _in_vain(self) -> str:
         log = self.logs[-1]
-        said = _lines(log)
-        shown = "".join(f"\n  | {line}" for line in said[-_SHOWN_LINES:])
+        lines = _lines(log)
+        last_lines = "".join(f"\n  | {line}" for line in lines[-_SHOWN_LINES:])
         return (
             "all workers have ended without a result.  Nothing is lost: the same command "
             f"continues.\nTheir output is in {log.name.rpartition('worker')[0]}worker*.log"
-            + (f"; the last one ended with:{shown}" if shown else "")
+            + (f"; the last one ended with:{last_lines}" if last_lines else "")
         )
 
     def dismiss(self) -> None:
@@ -219,30 +219,30 @@ def _report(log: Path) -> Path:
     return log.with_suffix(".json")
 
 
-def _proves_elsewhere(log: Path) -> bool:
+def _is_proof_by_other(log: Path) -> bool:
     """Whether a worker ended because another one runs the proof."""
     try:
-        said = parse_json(files.read_text(_report(log), files.MIB))
+        report = parse_json(files.read_text(_report(log), files.MIB))
     except (OSError, ValueError):
         return False
-    return isinstance(said, dict) and said.get("status") == PROVES_ELSEWHERE
+    return isinstance(report, dict) and report.get("status") == PROOF_BY_OTHER
 
 
-PROVES_ELSEWHERE: Literal["proving_elsewhere"] = "proving_elsewhere"
+PROOF_BY_OTHER: Literal["proving_elsewhere"] = "proving_elsewhere"
 """The status of a worker whose search phase is over while another one runs the proof."""
 
 
-class ProvingElsewhere(Document):
+class ProofByOther(Document):
     """What such a worker writes."""
 
     schema_: Literal["autotune-worker-1"] = Field(default="autotune-worker-1", alias="schema")
-    status: Literal["proving_elsewhere"] = PROVES_ELSEWHERE
+    status: Literal["proving_elsewhere"] = PROOF_BY_OTHER
     study: str
     """Study: its hash."""
 
 
 def request_of(
-    store: Store, found: StudyRecord, *, trust: bool, guard: bool | None
+    store: Store, study: StudyRecord, *, trust: bool, guard: bool | None
 ) -> SearchRequest:
     """What a study asks its workers to do; this process changes to the directory of the study.
 
@@ -250,8 +250,8 @@ def request_of(
     given.  Raises UsageError for a study without a request, for a request that is not trusted, for
     another guard than the study's, and for a directory that does not exist here.
     """
-    name = found.hash[:12]
-    verdict = judge_request(store, found)
+    name = study.hash[:12]
+    verdict = judge_request(store, study)
     if verdict is None:
         raise UsageError(
             f"study {name} was not begun for several workers; begin one with autotune "
@@ -266,8 +266,8 @@ def request_of(
             "are trusted without it)",
             code="worker.untrusted_request",
         )
-    if guard is not None and guard != found.key.has_guard:
-        raise UsageError(_other_guard(name, found.key.has_guard), code="worker.other_guard")
+    if guard is not None and guard != study.key.has_guard:
+        raise UsageError(_other_guard(name, study.key.has_guard), code="worker.other_guard")
     place = verdict.request.cwd
     try:
         os.chdir(place)
@@ -279,9 +279,9 @@ def request_of(
     return verdict.request.search
 
 
-def _other_guard(name: str, guarded: bool) -> str:
+def _other_guard(name: str, study_has_guard: bool) -> str:
     """The message for a worker whose guard option differs from that of the study."""
-    if guarded:
+    if study_has_guard:
         return (
             f"study {name} is measured with the guard, and a worker without it would make "
             "the proof invalid; leave --no-guard out"

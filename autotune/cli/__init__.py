@@ -15,29 +15,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import typer
 
-INTERRUPTED = 130
+INTERRUPT_CODE = 130
 
 
-def main(arguments: list[str] | None = None, closed: frozenset[str] = frozenset()) -> int:
+def main(arguments: list[str] | None = None, closed_streams: frozenset[str] = frozenset()) -> int:
     """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
-    User errors are printed as one message on standard error, never as a traceback. ``closed``: the
-    standard streams that the caller closed.
+    User errors are printed as one message on standard error, never as a traceback.
+    ``closed_streams``: the standard streams that the caller closed.
     """
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments, closed)
+        return _run(sys.argv[1:] if arguments is None else arguments, closed_streams)
     except KeyboardInterrupt:
         # Commands that can be continued have printed how; stopping loses nothing else.
-        return INTERRUPTED
+        return INTERRUPT_CODE
 
 
-def _run(arguments: list[str], closed: frozenset[str]) -> int:
+def _run(arguments: list[str], closed_streams: frozenset[str]) -> int:
     # The imports are here, so that an interrupt while they are loading is handled, too.
     import typer
 
     from autotune.cli.commands import build
     from autotune.cli.options import refuse_several_libraries
-    from autotune.cli.streams import refuse_closed
+    from autotune.cli.streams import refuse_closed_output
     from autotune.errors import AutotuneError
     from autotune.extras import missing_extra
     from autotune.terminal.command_line import remember_command
@@ -49,28 +49,28 @@ def _run(arguments: list[str], closed: frozenset[str]) -> int:
     forget_documents()
     _tell_of_password(arguments)
     try:
-        refuse_closed(closed, arguments)
+        refuse_closed_output(closed_streams, arguments)
         refuse_several_libraries(next(iter(arguments), ""))
-        with _terminated_like_interrupted(), dropped_interrupts_again():
+        with _interrupt_on_termination(), repeat_lost_interrupts():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)
             sys.stdout.flush()  # What cannot be written shows now, while it can be told.
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as error:
-        return _refused(arguments, error)
+        return _report_parser_error(arguments, error)
     except typer.Abort:
-        return INTERRUPTED
+        return INTERRUPT_CODE
     except AutotuneError as error:
-        return _failed(arguments, str(error), error.code, error.exit_code)
+        return _report_error(arguments, str(error), error.code, error.exit_code)
     except RunnerError as error:
         code = 2 if isinstance(error, RunnerUsageError) else 1
-        return _failed(arguments, str(error), error.code, code)
+        return _report_error(arguments, str(error), error.code, code)
     except ModuleNotFoundError as error:
         words = missing_extra(error)
         if words is None:
             raise
-        return _failed(arguments, words, "install.extra", 2)
+        return _report_error(arguments, words, "install.extra", 2)
     except BrokenPipeError:
         # The reader of the output has closed it (autotune ... | head): that is no error.
         sys.stderr.close()
@@ -91,7 +91,7 @@ def _tell_of_password(arguments: Sequence[str]) -> None:
         error_console().print(note_line("store.password", words), markup=False)
 
 
-def _refused(arguments: Sequence[str], error: typer.TyperException) -> int:
+def _report_parser_error(arguments: Sequence[str], error: typer.TyperException) -> int:
     """Print an error of the parser, with the command's line of usage; a command without arguments
     that needs some prints its help."""
     context: Any = getattr(error, "ctx", None)
@@ -102,10 +102,10 @@ def _refused(arguments: Sequence[str], error: typer.TyperException) -> int:
     usage = ""
     if context is not None:
         usage = f"\n{context.get_usage()}\nFor help:  {context.command_path} --help"
-    return _failed(arguments, message, "usage.option", 2, usage)
+    return _report_error(arguments, message, "usage.option", 2, usage)
 
 
-def _failed(
+def _report_error(
     arguments: Sequence[str], message: str, code: str, exit_code: int, usage: str = ""
 ) -> int:
     """Print an error with its code, and as a document, without ``usage``, where --json asks for
@@ -148,7 +148,7 @@ def _give_home() -> None:
 
 
 @contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
+def _interrupt_on_termination() -> Iterator[None]:
     """Handle SIGTERM and SIGHUP as Ctrl-C, unless they are ignored (nohup): nothing must be lost.
 
     A batch system ends a job with SIGTERM; a terminal that is closed sends SIGHUP.
@@ -168,7 +168,7 @@ def _terminated_like_interrupted() -> Iterator[None]:
 
 
 @contextmanager
-def dropped_interrupts_again() -> Iterator[None]:
+def repeat_lost_interrupts() -> Iterator[None]:
     """Send a Ctrl-C again that Python dropped.
 
     A KeyboardInterrupt in a finalizer or in the callback of a weak reference is only reported: the
@@ -177,18 +177,19 @@ def dropped_interrupts_again() -> Iterator[None]:
     before = sys.unraisablehook
     main_thread = threading.main_thread().ident
 
-    def again(unraisable: sys.UnraisableHookArgs) -> None:
+    def resend(unraisable: sys.UnraisableHookArgs) -> None:
         if main_thread is None or not issubclass(unraisable.exc_type, KeyboardInterrupt):
             before(unraisable)
             return
         # Later, because within this function it would be dropped again.
-        ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # As in a shell's background.
-        number = signal.SIGTERM if ignored else signal.SIGINT
+        # In the background of a shell it is ignored.
+        is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+        number = signal.SIGTERM if is_ignored else signal.SIGINT
         timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, number))
         timer.daemon = True
         timer.start()
 
-    sys.unraisablehook = again
+    sys.unraisablehook = resend
     try:
         yield
     finally:
@@ -202,7 +203,7 @@ def entry() -> None:
     # Most of what a command makes is imported and stays: a quarter of the time of a short command
     # was a search for garbage among it, at the start and, without freeze(), at the end.
     gc.set_threshold(200_000, 20, 100)
-    code = main(closed=open_streams())
+    code = main(closed_streams=open_streams())
     gc.freeze()
     # Under -m, Python would die of SIGINT, whatever the exit code, if the interrupt came while it
     # executed a string (libraries do when they are imported); the next string clears the mark.

@@ -24,7 +24,7 @@ def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = Non
 
     source = one_source(request.argument, request.source, "anova DATASET")
     options = read_options(request.preset, request.model, request.level, request.correction)
-    found = analyse(
+    analysis = analyse(
         source,
         options,
         response=request.response,
@@ -35,11 +35,11 @@ def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = Non
     )
     picture = request.picture
     if picture is not None:
-        write_text(Path(picture), found.page())
-    if write_document(found.document, json_out):
-        print_analysis(found)
-        print_parts(found.parts, found.factors)
-        for note in found.notes:
+        write_text(Path(picture), analysis.page())
+    if write_document(analysis.document, json_out):
+        print_analysis(analysis)
+        print_parts(analysis.parts, analysis.factors)
+        for note in analysis.notes:
             print_note(note)
         if picture is not None:
             print_line(f"wrote {picture}")

@@ -8,7 +8,13 @@ from autotune.api.requests import CalibrateRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
 from autotune.terminal.calibration import print_calibration
-from autotune.terminal.render import CONTINUED, interruption, print_line, to_stderr, write_document
+from autotune.terminal.render import (
+    INTERRUPTION_NOTE,
+    interruption,
+    print_line,
+    to_stderr,
+    write_document,
+)
 
 if TYPE_CHECKING:
     pass
@@ -31,11 +37,11 @@ def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonO
     from autotune.terminal.progress import Progress
 
     counts = rank_counts(request.ranks)
-    asked = request.target.model_copy(update={"app": "micro", "ranks": counts[0]})
-    targets = with_ranks(find_target(asked), counts)
-    with Store.open(store) as opened, Progress(None, None, True) as progress:
+    target_request = request.target.model_copy(update={"app": "micro", "ranks": counts[0]})
+    targets = with_ranks(find_target(target_request), counts)
+    with Store.open(store) as database, Progress(None, None, True) as progress:
         terms = CalibrationTerms(
-            store=opened,
+            store=database,
             space=request.space,
             seed=request.seed,
             guard=request.guard,
@@ -43,7 +49,7 @@ def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonO
             say=to_stderr,
             budget_s=request.budget_s,
         )
-        with interruption(CONTINUED):
+        with interruption(INTERRUPTION_NOTE):
             result = measure(targets, terms)
     path = CALIBRATIONS.save(result)
     if write_document(result.to_json(), json_out):

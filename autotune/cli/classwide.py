@@ -26,7 +26,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
     from autotune.anova.proof import prove_class
     from autotune.anova.result import RESULTS
     from autotune.api.anova import read_options
-    from autotune.api.classwide import class_of, found_class, member, outsider, result_of
+    from autotune.api.classwide import class_keys, class_of, member, outsider, result_of
     from autotune.datasets import load
     from autotune.space import DEFAULT
     from autotune.store import Store
@@ -35,31 +35,31 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
 
     dataset = one_source(request.dataset, request.source, "classwide DATASET")
     options = read_options(request.preset, None, 99.9, None)
-    recorded, asked, guard = load(dataset), request.target, request.guard
-    held = [word.split(":") for word in request.held_out]
-    found = (
+    dataset_runs, target_request, guard = load(dataset), request.target, request.guard
+    held_out_programs = [word.split(":") for word in request.held_out]
+    class_cells = (
         None
         if request.number is None
-        else found_class(dataset, request.number, request.classes, request.apps)
+        else class_keys(dataset, request.number, request.classes, request.apps)
     )
     table_, cells = class_of(
-        recorded,
+        dataset_runs,
         _words(request.apps),
-        [words[0] for words in held],
-        found,
-        asked.commutative_only,
+        [words[0] for words in held_out_programs],
+        class_cells,
+        target_request.commutative_only,
     )
     choice = choose(table_, options, request.seed)
     programs: list[Program] = []
     if request.measure:
-        programs = [member(cell, asked, request.space) for cell in cells]
-        programs += [outsider(words, asked, request.space) for words in held]
+        programs = [member(cell, target_request, request.space) for cell in cells]
+        programs += [outsider(words, target_request, request.space) for words in held_out_programs]
         check_programs(choice.setting, programs)
     proof = None
     if request.measure and choice.setting != DEFAULT:
-        with Store.open(store) as opened, Progress(None, None, True) as progress:
+        with Store.open(store) as database, Progress(None, None, True) as progress:
             terms = PairTerms(
-                compare=on_machine(opened),
+                compare=on_machine(database),
                 looks=LOOKS if request.pairs is None else (request.pairs,),
                 margin=request.margin,
                 prune_looks=PRUNE_LOOKS if request.pairs is None else (request.pairs,),
@@ -75,19 +75,19 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
                 "Interrupted. Finished runs are stored; the same command continues the proof."
             ):
                 proof = prove_class(choice.setting, programs, terms)
-    result = result_of(recorded, choice, proof, programs, asked.cluster, guard)
+    result = result_of(dataset_runs, choice, proof, programs, target_request.cluster, guard)
     path = RESULTS.save(result)
     if write_document(result.to_json(), json_out):
         print_classwide(result, choice, proof)
         print_line(f"result classwide:{result.id}  ({path})", whole=True)
 
 
-def _words(given: str | None) -> list[str]:
-    if given is None:
+def _words(text: str | None) -> list[str]:
+    if text is None:
         return []
-    words = [word.strip() for word in given.split(",") if word.strip()]
+    words = [word.strip() for word in text.split(",") if word.strip()]
     if not words:
         raise UsageError(
-            f"--apps {given!r} names no program; expected --apps A,B", code="classwide.no_program"
+            f"--apps {text!r} names no program; expected --apps A,B", code="classwide.no_program"
         )
     return words

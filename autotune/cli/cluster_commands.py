@@ -46,15 +46,15 @@ def apps(
     json_out: JsonOut = None,
 ) -> None:
     """List the applications that are known by name."""
-    found = (
+    applications = (
         [load_app(name)] if name else [read_toml(f.text, f.path, App) for f in list_configs("apps")]
     )
     if json_out:
-        write_json(app_list(found), json_out)
+        write_json(app_list(applications), json_out)
     elif name:
-        print_app(found[0])
+        print_app(applications[0])
     else:
-        print_apps(found)
+        print_apps(applications)
 
 
 @cluster.command("list")
@@ -80,11 +80,11 @@ def show(
     json_out: JsonOut = None,
 ) -> None:
     """Show a cluster: its file, nodes, launch options for this MPI, and what is not tuned."""
-    shown = ClusterState.of(name, find_library(mpi))
+    state = ClusterState.of(name, find_library(mpi))
     if json_out:
-        write_json(shown.document, json_out)
+        write_json(state.document, json_out)
     else:
-        print_cluster(shown)
+        print_cluster(state)
 
 
 @cluster.command("init")
@@ -108,11 +108,11 @@ def init(
     path = define_cluster(name, mpi, cpus, force, print_line)
     print_line(f"wrote {path}; to use it:  autotune search --cluster {name} ...", whole=True)
     place = user_config() / "clusters"
-    said = (
+    advice = (
         f"This definition is found from the present directory only. Move it to {place} "
         "to use it from every directory."
     )
-    print_line(said)
+    print_line(advice)
 
 
 @cluster.command("split")
@@ -127,7 +127,7 @@ def split(
     """
     library = find_library(mpi)
     shares = divide_cores(jobs, library)
-    used = frozenset().union(*(share.cpus for share in shares))
-    left = available_cpus() - used
+    job_cpus = frozenset().union(*(share.cpus for share in shares))
+    left = available_cpus() - job_cpus
     if write_document(divided_cores(shares, library, left), json_out):
         print_shares(shares, library, left)

@@ -9,7 +9,13 @@ from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.terminal.collectives import print_collectives
-from autotune.terminal.render import CONTINUED, interruption, print_line, to_stderr, write_document
+from autotune.terminal.render import (
+    INTERRUPTION_NOTE,
+    interruption,
+    print_line,
+    to_stderr,
+    write_document,
+)
 
 if TYPE_CHECKING:
     pass
@@ -29,17 +35,17 @@ def collectives(
     from autotune.store import Store
     from autotune.terminal.progress import Progress
 
-    chosen = [word.strip() for word in request.operations.split(",") if word.strip()]
-    wanted = SIZES if request.sizes is None else _sizes(request.sizes)
+    operations = [word.strip() for word in request.operations.split(",") if word.strip()]
+    sizes = SIZES if request.sizes is None else _sizes(request.sizes)
     counts = rank_counts(request.ranks)
-    asked = request.target.model_copy(
+    target_request = request.target.model_copy(
         update={"app": "micro", "ranks": counts[0], "commutative_only": False}
     )
-    targets = with_ranks(find_target(asked), counts)
-    with Store.open(store) as opened, Progress(None, None, True) as progress:
+    targets = with_ranks(find_target(target_request), counts)
+    with Store.open(store) as database, Progress(None, None, True) as progress:
         terms = TableTerms(
-            store=opened,
-            sizes=wanted,
+            store=database,
+            sizes=sizes,
             pairs=request.pairs,
             min_gain=request.min_gain,
             seed=request.seed,
@@ -50,8 +56,8 @@ def collectives(
             multi_object=request.multi_object,
             commutative_only=request.target.commutative_only,
         )
-        with interruption(CONTINUED):
-            result = find_tables(targets, chosen, terms)
+        with interruption(INTERRUPTION_NOTE):
+            result = find_tables(targets, operations, terms)
     path = TABLES.save(result)
     if write_document(result.to_json(), json_out):
         print_collectives(result)
@@ -62,13 +68,13 @@ def _sizes(text: str) -> tuple[int, ...]:
     from runner.message_sizes import sizes as parse_sizes
 
     try:
-        found = tuple(sorted(set(parse_sizes(text))))
+        sizes = tuple(sorted(set(parse_sizes(text))))
     except ValueError as problem:
         raise UsageError(f"--sizes {text!r}: {problem}", code="collectives.sizes") from None
-    if len(found) < 2 or found[0] < 1:
+    if len(sizes) < 2 or sizes[0] < 1:
         raise UsageError(
             f"--sizes {text!r}: expected at least two different sizes of 1 byte or more, "
             "such as 8,64,1k or 8:1m",
             code="collectives.sizes",
         )
-    return found
+    return sizes

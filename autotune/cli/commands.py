@@ -76,8 +76,8 @@ def summary(name: str) -> str:
         if isinstance(node, ast.FunctionDef) and node.name == attribute:
             return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == attribute:
-            given = {k.arg: k.value for k in getattr(node.value, "keywords", [])}
-            return str(ast.literal_eval(given["help"]))
+            keywords = {k.arg: k.value for k in getattr(node.value, "keywords", [])}
+            return str(ast.literal_eval(keywords["help"]))
     raise LookupError(f"autotune.cli.{module} has no {attribute}")
 
 
@@ -102,13 +102,13 @@ class _Lazy(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         module, _, attribute = COMMANDS[name].partition(":")
-        found = getattr(import_module(f"autotune.cli.{module}"), attribute)
+        command = getattr(import_module(f"autotune.cli.{module}"), attribute)
         holder = _typer()
         holder.callback()(_nothing)
-        if isinstance(found, typer.Typer):
-            holder.add_typer(found, name=name, cls=_Subgroup)
+        if isinstance(command, typer.Typer):
+            holder.add_typer(command, name=name, cls=_Subgroup)
         else:
-            holder.command(name)(found)
+            holder.command(name)(command)
         group: Any = typer.main.get_command(holder)
         return _plain(group.commands[name])
 
@@ -156,8 +156,8 @@ class _Subgroup(TyperGroup):
     """A group whose list wraps long sentences instead of cutting them."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, one.get_short_help_str(limit=500)) for name, one in found if one]
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(limit=500)) for name, one in commands if one]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -166,8 +166,8 @@ def _nothing() -> None:
     """A group of commands needs a function that runs before them; this one does nothing."""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         from importlib.metadata import version
 
         typer.echo(f"autotune {version('mpi-autotune')}")

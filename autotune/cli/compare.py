@@ -9,7 +9,7 @@ from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.study.request import CompareRequest
 from autotune.terminal.command_line import program_words
-from autotune.terminal.render import CONTINUED, interruption, to_stderr, write_json
+from autotune.terminal.render import INTERRUPTION_NOTE, interruption, to_stderr, write_json
 
 
 @takes_request
@@ -36,27 +36,29 @@ def compare(
     from autotune.terminal.progress import Progress
 
     settings, program = _words(request.first, request.second, request.target.program)
-    asked = request.target.model_copy(update={"program": program})
+    target_request = request.target.model_copy(update={"program": program})
     say = silent_say if quiet else to_stderr
-    if asked.metric == AUTO:
-        with Store.open(store) as opened:
-            asked = with_figure(asked, opened, say, guard=request.guard)
+    if target_request.metric == AUTO:
+        with Store.open(store) as database:
+            target_request = with_figure(target_request, database, say, guard=request.guard)
     other = None
     if len(request.libraries) > 1:
-        target, second = compared_targets(asked, request.libraries, request.second_program, say)
+        target, second = compared_targets(
+            target_request, request.libraries, request.second_program, say
+        )
         other = OtherLibrary(second, second.space(request.space))
         a, b = settings or ("default", "default")
     else:
-        a, b = _required(settings, request.second_program)
-        target = find_target(asked, say)
-    hidden = quiet or json_out == "-"
-    with Store.open(store) as opened, Progress(None, request.budget_s, hidden) as progress:
+        a, b = _require_settings(settings, request.second_program)
+        target = find_target(target_request, say)
+    is_quiet = quiet or json_out == "-"
+    with Store.open(store) as database, Progress(None, request.budget_s, is_quiet) as progress:
         comparison = comparison_request(
             a,
             b,
             target,
             target.space(request.space),
-            opened,
+            database,
             other=other,
             pairs=request.pairs,
             min_gain=request.min_gain,
@@ -67,16 +69,18 @@ def compare(
             remeasure=request.remeasure,
             watch=progress,
         )
-        with interruption(f"\n{CONTINUED}"):
-            outcome = compare_settings(comparison, opened)
+        with interruption(f"\n{INTERRUPTION_NOTE}"):
+            outcome = compare_settings(comparison, database)
     figures = outcome.figures
     if json_out:
         write_json(comparison_document(comparison.first, comparison.second, figures), json_out)
     if outcome.failed:
-        named = f"B is {comparison.second.key}"
+        setting_text = f"B is {comparison.second.key}"
         if outcome.libraries is not None:
-            named += f" under {library_titles(outcome.libraries)['b']}"
-        raise WorkError(f"{outcome.failed}.\n{named}. Nothing was compared", code="compare.fails")
+            setting_text += f" under {library_titles(outcome.libraries)['b']}"
+        raise WorkError(
+            f"{outcome.failed}.\n{setting_text}. Nothing was compared", code="compare.fails"
+        )
     if json_out != "-":
         print_comparison(comparison.first.key, comparison.second.key, figures, command=True)
 
@@ -88,20 +92,22 @@ def _words(
 
     Raises UsageError for one setting alone.
     """
-    given = (*(word for word in (first, second) if word is not None), *(program or ()))
-    before = len(given) - program_words()
+    words = (*(word for word in (first, second) if word is not None), *(program or ()))
+    before = len(words) - program_words()
     if before == 1:
         raise UsageError(
-            f"compare was given one setting ({given[0]}); expected two, A and B, or none if two "
+            f"compare was given one setting ({words[0]}); expected two, A and B, or none if two "
             "libraries are compared",
             code="compare.settings",
         )
     if before == 0:
-        return None, given
-    return (given[0], given[1]), given[2:]
+        return None, words
+    return (words[0], words[1]), words[2:]
 
 
-def _required(settings: tuple[str, str] | None, second_program: str | None) -> tuple[str, str]:
+def _require_settings(
+    settings: tuple[str, str] | None, second_program: str | None
+) -> tuple[str, str]:
     """The settings of a comparison under one library; raises UsageError if there are none."""
     if second_program is not None:
         raise UsageError(

@@ -65,8 +65,8 @@ def clusters(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
     """Cluster definitions, and testbeds that exist."""
     from autotune.config.cluster import cluster_names
 
-    known = dict(_configs("clusters"))
-    return [(name, known.get(name, "")) for name in cluster_names()]
+    descriptions = dict(_configs("clusters"))
+    return [(name, descriptions.get(name, "")) for name in cluster_names()]
 
 
 @_quiet
@@ -94,20 +94,20 @@ def studies(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
     path = locate(place).path
     if path is not None and not is_file(path):
         return []  # Opening the usual database would make it.
-    with Store.open_to_read(place) as opened:
+    with Store.open_to_read(place) as database:
         return [
             (one.hash[:8], f"{one.app} on {one.ranks} ranks, {one.strategy}, {one.status}")
-            for one in opened.studies()
+            for one in database.studies()
         ]
 
 
 @_quiet
 def sources(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
     """What is analysed: a dataset, or ``study:ID``."""
-    found = datasets(ctx, incomplete)
+    offers = datasets(ctx, incomplete)
     if incomplete.startswith("study:"):
-        found += [(f"study:{one}", words) for one, words in studies(ctx, incomplete[6:])]
-    return found
+        offers += [(f"study:{one}", words) for one, words in studies(ctx, incomplete[6:])]
+    return offers
 
 
 @_quiet
@@ -146,14 +146,14 @@ def _configs(kind: str) -> list[Offer]:
 
     from autotune.config.find import list_configs
 
-    found = []
+    offers = []
     for file in list_configs(kind):
         try:
             data: dict[str, Any] = tomllib.loads(file.text)
         except tomllib.TOMLDecodeError:
             data = {}
-        found.append((file.name, f"{data.get('description') or data.get('title', '')}"))
-    return found
+        offers.append((file.name, f"{data.get('description') or data.get('title', '')}"))
+    return offers
 
 
 def _short(words: str) -> str:

@@ -51,12 +51,12 @@ def describe(
 ) -> None:
     """Show the cells of a dataset: runs, noise, possible gain, and where the default is best."""
     from autotune.datasets.dataset import load
-    from autotune.datasets.describe import describe as described
+    from autotune.datasets.describe import describe as describe_dataset
 
-    found = load(name)
-    words = described(found)
+    runs = load(name)
+    words = describe_dataset(runs)
     if write_document(words, json_out):
-        print_dataset(found.card, words)
+        print_dataset(runs.card, words)
 
 
 @dataset.command("trace")
@@ -80,9 +80,9 @@ def trace(
     from autotune.api.dataset_trace import trace_cells
     from autotune.datasets.dataset import load
 
-    found = load(name)
-    done, have = trace_cells(found, mpi, guard, force, run_recorded)
-    print_line(f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features")
+    runs = load(name)
+    traces, have = trace_cells(runs, mpi, guard, force, run_recorded)
+    print_line(f"{count(traces, 'cell')} traced; {have} of {len(runs.cells)} cells have features")
 
 
 @dataset.command("classes")
@@ -106,9 +106,11 @@ def classes(
     from autotune.prediction.classes import ClassList, find_classes
     from autotune.prediction.examples import training_set
 
-    found = find_classes(training_set([name]).examples, number)
-    if write_document(ClassList(silhouette=found.silhouette, classes=found.classes), json_out):
-        print_classes(found)
+    grouping = find_classes(training_set([name]).examples, number)
+    if write_document(
+        ClassList(silhouette=grouping.silhouette, classes=grouping.classes), json_out
+    ):
+        print_classes(grouping)
 
 
 @dataset.command("export")
@@ -128,12 +130,12 @@ def export(
     """Write the runs of studies as a dataset, one cell per study."""
     from autotune.api.datasets import source_of
     from autotune.cli.reading import reading
-    from autotune.datasets.exchange import export_cells as exported
+    from autotune.datasets.exchange import export_cells
 
-    with reading(store) as opened:
-        sources = [source_of(opened.find_study(study), mpi) for study in studies]
-        made = exported(sources, opened, out)
-    print_line(f"wrote {out}: {len(made.runs())} runs")
+    with reading(store) as database:
+        sources = [source_of(database.find_study(study), mpi) for study in studies]
+        copy = export_cells(sources, database, out)
+    print_line(f"wrote {out}: {len(copy.runs())} runs")
 
 
 @dataset.command("import")
@@ -151,5 +153,5 @@ def import_(
     """Check a dataset from another machine and copy it to datasets/NAME."""
     from autotune.datasets.exchange import import_folder
 
-    made = import_folder(folder, name, own_folder() if user else FOLDER)
-    print_line(f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells")
+    copy = import_folder(folder, name, own_folder() if user else FOLDER)
+    print_line(f"imported {copy.folder}: {len(copy.runs())} runs in {len(copy.cells)} cells")

@@ -73,20 +73,20 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
             code="evaluation.no_groups",
         )
     watch = CountingWatcher(json_out == "-")
-    calibrated = any(e.calibration is not None for e in data.examples)
-    kinds = tuple(models or (METHODS if calibrated else KINDS))
-    if COMPOSITION in kinds and not calibrated:
+    has_calibration = any(e.calibration is not None for e in data.examples)
+    kinds = tuple(models or (METHODS if has_calibration else KINDS))
+    if COMPOSITION in kinds and not has_calibration:
         raise UsageError(
             f"--model {COMPOSITION}: no dataset has a calibration.json; expected one with the file "
             "that autotune calibrate wrote",
             code="training.no_calibration",
         )
-    found = judge(data, leave_out, kinds, class_wide(sources), watch)
+    evaluation = judge(data, leave_out, kinds, class_wide(sources), watch)
     if json_out:
-        write_json(found.document, json_out)
+        write_json(evaluation.document, json_out)
     if picture is not None:
-        write_text(picture, evaluation_picture(found))
+        write_text(picture, evaluation_picture(evaluation))
     if json_out != "-":
-        print_evaluation(found)
+        print_evaluation(evaluation)
         for note in data.notes:
             print_note(note)

@@ -36,41 +36,43 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     from autotune.targets.resolve import refuse_nested_launch
 
     refuse_nested_launch()
-    known = load_plan(request.plan)
-    wanted = known.select_cells(
+    plan = load_plan(request.plan)
+    cells = plan.select_cells(
         [key.strip() for key in request.cells.split(",")] if request.cells else []
     )
-    prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, request.target.mpi))
+    prepared_cells = prepare_dataset(
+        plan, cells, lambda cell: cell_target(cell, request.target.mpi)
+    )
     if request.dry_run:
         if json_out:
-            write_json(planned_dataset(known, prepared), json_out)
+            write_json(planned_dataset(plan, prepared_cells), json_out)
         else:
-            print_plan(known, prepared)
+            print_plan(plan, prepared_cells)
         return
     out = None if request.out is None else Path(request.out)
-    folder = out or FOLDER / known.name
-    library = prepared[0].target.library
+    folder = out or FOLDER / plan.name
+    library = prepared_cells[0].target.library
     words = f"{library.family} {library.version}"
     # The card is passed on: it says nothing of where the files lie on this machine.
-    elsewhere = ["-o", _passed_on(out)] if out else []
-    regenerate = ["autotune", "explore", _passed_on(Path(request.plan)), *elsewhere]
-    dataset = start_dataset(known, prepared, folder, shlex.join(regenerate), words)
-    with Store.open(store) as opened, CampaignProgress(json_out == "-") as progress:
+    folder_words = ["-o", _passed_on(out)] if out else []
+    regenerate = ["autotune", "explore", _passed_on(Path(request.plan)), *folder_words]
+    dataset = start_dataset(plan, prepared_cells, folder, shlex.join(regenerate), words)
+    with Store.open(store) as database, CampaignProgress(json_out == "-") as progress:
         campaign = Campaign(
-            known, prepared, dataset, opened, progress, request.guard, request.budget_s
+            plan, prepared_cells, dataset, database, progress, request.guard, request.budget_s
         )
         progress.left_s = campaign.left_s()
         try:
-            done = campaign.run()
+            is_finished = campaign.run()
         except KeyboardInterrupt:
             print_continuation("interrupted; every finished block is stored")
             raise
-    if not done:
+    if not is_finished:
         print_continuation("the budget is spent; every finished block is stored")
     result = vars(describe(campaign.dataset))
-    document = ExploredDataset(**result, finished=done, folder=f"{folder}")
+    document = ExploredDataset(**result, finished=is_finished, folder=f"{folder}")
     if write_document(document, json_out):
-        print_campaign(folder, done)
+        print_campaign(folder, is_finished)
 
 
 def _passed_on(path: Path) -> str:

@@ -42,20 +42,20 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
         return
     out, guard = Path(request.out), request.guard
     check_writable(out)
-    with Store.open(store) as opened:
-        target = measured_target(request.target, opened, guard=guard)
-        found, traced = traced_features(target, request.method, guard)
-        found.save(out)
-        keep_features(found, traced, target, opened)
+    with Store.open(store) as database:
+        target = measured_target(request.target, database, guard=guard)
+        program_features, traced_run = traced_features(target, request.method, guard)
+        program_features.save(out)
+        keep_features(program_features, traced_run, target, database)
     if json_out:
-        write_json(TracedFeatures.model_validate(found.to_json()), json_out)
-    asked = request.target.metric or request.target.metric_rate
-    if asked and traced.record.state == "no_metric":
+        write_json(TracedFeatures.model_validate(program_features.to_json()), json_out)
+    has_metric = request.target.metric or request.target.metric_rate
+    if has_metric and traced_run.record.state == "no_metric":
         for line in (
-            note_line("metric.none", traced.record.reason),
-            *failure_lines(traced.record),
+            note_line("metric.none", traced_run.record.reason),
+            *failure_lines(traced_run.record),
         ):
             print_message(line)
     if json_out != "-":
-        print_features(found, traced)
+        print_features(program_features, traced_run)
         print_line(f"features written to {out}", whole=True)

@@ -27,7 +27,7 @@ def importance_of(
     """
     from autotune.api.importance import explain
 
-    found = explain(
+    importance = explain(
         one_source(request.argument, request.source, "importance STUDY|DATASET"),
         store=store,
         cell=request.cell,
@@ -36,8 +36,8 @@ def importance_of(
     )
     picture = request.picture
     if picture is not None:
-        write_text(Path(picture), found.page())
-    if write_document(found.document, json_out):
-        print_importance(found, request.limit)
+        write_text(Path(picture), importance.page())
+    if write_document(importance.document, json_out):
+        print_importance(importance, request.limit)
         if picture is not None:
             print_line(f"wrote {picture}")

@@ -68,18 +68,18 @@ def translate(
         )
     refuse_existing(place, force, "--out FILE")
     try:
-        made = translation(text, str(program))
+        output = translation(text, str(program))
     except TranslationError as problem:
         raise UsageError(str(problem), code=problem.code) from None
-    write_text(place, made.text)
-    for region in made.regions:
+    write_text(place, output.text)
+    for region in output.regions:
         if region.reason:
             sys.stderr.write(f"{region}\n")
     words = (
         f"mpirun -n 1 python {shlex.quote(str(place))} ARGUMENTS --workers 2 --ranks-per-process 4"
     )
     print_line(f"wrote {place}; to run it:\n  {words}", whole=True)
-    if made.regions:
-        compiled = sum(not region.reason for region in made.regions)
-        count = f"{compiled} of {len(made.regions)} regions can be compiled"
+    if output.regions:
+        compilable = sum(not region.reason for region in output.regions)
+        count = f"{compilable} of {len(output.regions)} regions can be compiled"
         print_line(count, whole=True)

@@ -29,16 +29,16 @@ def noise(
     from autotune.terminal.progress import Progress
 
     say = silent_say if quiet else to_stderr
-    hidden = quiet or json_out == "-"
-    with Store.open(store) as opened, Progress(None, None, hidden) as progress:
-        target = measured_target(request.target, opened, say, guard=request.guard)
+    is_quiet = quiet or json_out == "-"
+    with Store.open(store) as database, Progress(None, None, is_quiet) as progress:
+        target = measured_target(request.target, database, say, guard=request.guard)
         with interruption(
             "\nInterrupted. Every finished run is stored; the same command measures anew."
         ):
             report = measure_noise(
                 target,
                 target.space(None),
-                opened,
+                database,
                 runs=request.runs,
                 budget_s=request.budget_s,
                 guard=request.guard,

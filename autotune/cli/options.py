@@ -14,13 +14,13 @@ from autotune.wording import whole_number
 from runner.files.paths import exists
 
 
-def opt(said: str, help: str, **more: Any) -> Any:
+def opt(spelling: str, help: str, **more: Any) -> Any:
     """One option, written as its help shows it: ``"--budget TIME"``, ``"--ranks -n N"``,
     ``"--join"``.
 
     ``more`` goes to :class:`typer.Option`.
     """
-    words = said.split()
+    words = spelling.split()
     names = [word for word in words if word.startswith("-")]
     value = " ".join(words[len(names) :]) or None
     return typer.Option(*names, metavar=value, help=help, **more)
@@ -35,11 +35,12 @@ def refuse_several_libraries(command: str) -> None:
 
     Without this, the last name would count and the others would be ignored.
     """
-    named = option_values("--mpi")
-    if len(named) > 1 and command not in SEVERAL_LIBRARIES:
+    libraries = option_values("--mpi")
+    if len(libraries) > 1 and command not in SEVERAL_LIBRARIES:
         raise UsageError(
-            f"--mpi was given {len(named)} times ({', '.join(named)}), and autotune {command} "
-            "works with one MPI library; autotune search and autotune compare take several",
+            f"--mpi was given {len(libraries)} times ({', '.join(libraries)}), and autotune "
+            f"{command} works with one MPI library; autotune search and autotune compare take "
+            "several",
             code="usage.several_libraries",
         )
 

@@ -24,7 +24,7 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
     """
     from autotune.api.features import read_features
     from autotune.api.figures import with_figure
-    from autotune.api.predict import predict as predicted
+    from autotune.api.predict import predict as predict_setting
     from autotune.api.predict import traced_on, traced_with
     from autotune.api.prediction_check import (
         check_prediction,
@@ -41,15 +41,15 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
     from autotune.terminal.progress import Progress
 
     features = read_features(Path(request.features))
-    asked, check, guard = request.target, request.check, request.guard
-    named = bool(asked.program or asked.app)
+    target_request, check, guard = request.target, request.check, request.guard
+    names_program = bool(target_request.program or target_request.app)
     params_file = None if request.params_file is None else Path(request.params_file)
-    if named and not check:
+    if names_program and not check:
         raise UsageError(
             "a program is run only with --check; leave the program out, or add --check",
             code="prediction.options",
         )
-    if check and request.run_recorded and named:
+    if check and request.run_recorded and names_program:
         raise UsageError(
             "--run-recorded and a program are two ways to name what --check runs; give "
             "only one of them",
@@ -59,41 +59,41 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
         raise UsageError("--run-recorded needs --check", code="prediction.options")
     if params_file is not None:
         check_writable(params_file)
-    words = asked.model_copy(
+    words = target_request.model_copy(
         update={
-            "ranks": asked.ranks or features.ranks,
+            "ranks": target_request.ranks or features.ranks,
             "cluster": request.cluster or traced_on(features),
-            "mpi": asked.mpi or traced_with(features, asked.program),
+            "mpi": target_request.mpi or traced_with(features, target_request.program),
             "command": f"predict {request.features} --check",
         }
     )
     if check and words.metric == AUTO and not request.run_recorded:
-        with Store.open(store) as opened:
-            words = with_figure(words, opened, guard=guard)
+        with Store.open(store) as database:
+            words = with_figure(words, database, guard=guard)
     target = None
     if check:
         target = recorded_target(features, words) if request.run_recorded else find_target(words)
     quiet = json_out == "-"
-    found = predicted(
+    prediction = predict_setting(
         features,
         model=request.model,
         space=request.space,
         cluster=words.cluster,
-        mpi=asked.mpi,
+        mpi=target_request.mpi,
         target=target,
-        commutative_only=asked.commutative_only,
+        commutative_only=target_request.commutative_only,
     )
     if not quiet:
-        print_prediction(found)
+        print_prediction(prediction)
     proof: PredictionCheck | None = None
-    written: Path | None = None
-    refused = ""
+    params_path: Path | None = None
+    refusal_text = ""
     try:
-        if check and len(found.to_check):
-            with Store.open(store) as opened, Progress(None, request.budget_s, quiet) as progress:
+        if check and len(prediction.to_check):
+            with Store.open(store) as database, Progress(None, request.budget_s, quiet) as progress:
                 proof = check_prediction(
-                    found,
-                    opened,
+                    prediction,
+                    database,
                     min_gain=request.min_gain,
                     budget_s=request.budget_s,
                     max_runs=request.max_runs,
@@ -101,21 +101,23 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
                     params_file=params_file,
                     watch=progress,
                 )
-            written = proof.written
+            params_path = proof.params_path
             if not quiet:
-                print_comparison(DEFAULT.key, found.to_check.key, proof.outcome.figures)
-        elif params_file is not None and len(found.setting):
-            refused = refusal(found, request.unproven)
-            if not refused:
-                written = write_params(found, params_file)
+                print_comparison(DEFAULT.key, prediction.to_check.key, proof.outcome.figures)
+        elif params_file is not None and len(prediction.setting):
+            refusal_text = refusal(prediction, request.unproven)
+            if not refusal_text:
+                params_path = write_params(prediction, params_file)
     finally:
         if json_out:
             figures = None if proof is None else proof.outcome.figures
-            place = None if written is None else str(written)
-            write_json(found.document(figures, place), json_out)
+            place = None if params_path is None else str(params_path)
+            write_json(prediction.document(figures, place), json_out)
     if not quiet:
-        print_prediction_file(found.named, proof, written, params_file, check)
+        print_prediction_file(prediction.answer, proof, params_path, params_file, check)
     if proof is not None and proof.outcome.failed:
         raise WorkError(proof.outcome.failed, code="prediction.check_fails")
-    if refused:
-        raise WorkError(f"{params_file} not written: {refused}", code="prediction.file_refused")
+    if refusal_text:
+        raise WorkError(
+            f"{params_file} not written: {refusal_text}", code="prediction.file_refused"
+        )

@@ -43,33 +43,33 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
         return
     if json_out not in (None, "-"):
         check_writable(Path(str(json_out)))
-    chosen = [formats.find(name) for name in dict.fromkeys(request.format_names)]
+    file_formats = [formats.find(name) for name in dict.fromkeys(request.format_names)]
     place = load_cluster(request.cluster)
-    with Store.open(store) as opened:
+    with Store.open(store) as database:
         proposal = read_source(
             request.source,
             place,
             library,
-            opened,
+            database,
             request.force,
             request.spaces,
             named=request.mpi is not None,
             commutative_only=request.commutative_only,
         )
-    asked = len(chosen)
-    chosen = formats.complete(chosen, proposal.content, library)
-    for more in chosen[asked:] if request.format_names else ():
+    format_count = len(file_formats)
+    file_formats = formats.complete(file_formats, proposal.content, library)
+    for more in file_formats[format_count:] if request.format_names else ():
         print_message(f"also --format {more.name}: without it the other file does nothing")
     if not request.format_names:
-        chosen = formats.usual(proposal.content, library)
-        said = " ".join(f"--format {fmt.name}" for fmt in chosen)
-        print_message(f"formats for this user only: {said} (--formats lists all)")
+        file_formats = formats.usual(proposal.content, library)
+        format_words = " ".join(f"--format {fmt.name}" for fmt in file_formats)
+        print_message(f"formats for this user only: {format_words} (--formats lists all)")
     out = None if request.out is None else Path(request.out)
-    planned = plan_files(
-        proposal, chosen, place, library, out, force=request.force, unproven=request.unproven
+    file_plans = plan_files(
+        proposal, file_formats, place, library, out, force=request.force, unproven=request.unproven
     )
     if request.dry_run or request.show_diff:
-        preview = planned_files(planned, library, request.show_diff)
+        preview = planned_files(file_plans, library, request.show_diff)
         if write_document(preview, json_out):
             print_preview(preview.files)
         return
@@ -81,7 +81,7 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
             errors.print(note.words, markup=False)
 
     with MachineLock("shared", tell=lock_notes(say)), Prober(library, place) as prober:
-        done = carry_out(planned, prober, say)
-    if write_document(published_files(proposal, done), json_out):
-        print_publication(proposal, done, request.force)
-        print_places(planned, library)
+        publications = carry_out(file_plans, prober, say)
+    if write_document(published_files(proposal, publications), json_out):
+        print_publication(proposal, publications, request.force)
+        print_places(file_plans, library)

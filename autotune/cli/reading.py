@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from autotune.store import Store
 from autotune.terminal.render import error_console, note_line
 
-_NAMED = 5
+_NAMED_ROWS = 5
 """Damaged rows that are named one by one."""
 
 
@@ -18,20 +18,20 @@ def reading(place: str | None, live: bool = False) -> Iterator[Store]:
 
     ``live``: it is read again and again, so a copy of it would not do.
     """
-    opened = Store.open_existing(place, tolerant=True) if live else Store.open_to_read(place)
-    with opened:
+    database = Store.open_existing(place, tolerant=True) if live else Store.open_to_read(place)
+    with database:
         try:
-            yield opened
+            yield database
         finally:
-            print_damage(opened)
+            print_damage(database)
 
 
 def print_damage(store: Store) -> None:
     """Name the rows that were left out of what was read, on standard error."""
     damage = store.damage
-    for note in damage.notes[:_NAMED]:
+    for note in damage.notes[:_NAMED_ROWS]:
         error_console().print(note_line(note.code, note.words), markup=False, highlight=False)
-    more = len(damage.notes[_NAMED:]) + damage.more
+    more = len(damage.notes[_NAMED_ROWS:]) + damage.more
     if more:
         words = f"{more} further rows of {store.label} are damaged and left out"
         error_console().print(note_line("store.row_damaged", words), markup=False, highlight=False)

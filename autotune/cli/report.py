@@ -61,23 +61,23 @@ def report(
             code="page.not_applicable",
         )
     refuse_existing(out, force, "-o FILE.html")
-    with reading(store) as opened:
+    with reading(store) as database:
         if study is not None:
-            page = study_page(opened, opened.find_study(study))
+            page = study_page(database, database.find_study(study))
         else:
-            page = cluster_page(opened, str(cluster), dataset)
+            page = cluster_page(database, str(cluster), dataset)
     text = render(page)
     write_text(out, text)
     figures = sum(len(section.figures) for section in page.sections)
     if json_out:
-        written = WrittenPage(
+        document = WrittenPage(
             file=str(out),
             title=page.title,
             sections=[section.title for section in page.sections],
             figures=figures,
             bytes=len(text.encode()),
         )
-        write_json(written, json_out)
+        write_json(document, json_out)
     if json_out != "-":
         print_line(
             f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}"

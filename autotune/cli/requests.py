@@ -30,16 +30,16 @@ def takes_request(work: Callable[..., None]) -> Callable[..., None]:
     """
     name = work.__name__.replace("_", "-")
     models: dict[str, type[Request]] = {}
-    ranked: list[tuple[int, Parameter]] = []
+    ranks: list[tuple[int, Parameter]] = []
     for own in signature(work, eval_str=True).parameters.values():
         if isinstance(own.annotation, type) and issubclass(own.annotation, Request):
             models[own.name] = own.annotation
-            ranked += [
+            ranks += [
                 (field.option.late, _parameter(field)) for field in option_fields(own.annotation)
             ]
         else:
-            ranked.append((2 if LATE in get_args(own.annotation) else 0, own))
-    parameters = [one for _, one in sorted(ranked, key=lambda pair: pair[0])]
+            ranks.append((2 if LATE in get_args(own.annotation) else 0, own))
+    parameters = [one for _, one in sorted(ranks, key=lambda pair: pair[0])]
     others = signature(work).parameters.keys() - models.keys()
 
     def command(**values: Any) -> None:
@@ -63,8 +63,8 @@ def _parameter(field: OptionField) -> Parameter:
     value = ... if info.is_required() else form.show(info.default)
     if value in (None, (), {}):
         kind, value = kind | None, None
-    written = _typer(field, value)
-    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=written, annotation=kind)
+    typer_default = _typer(field, value)
+    return Parameter(field.name, Parameter.KEYWORD_ONLY, default=typer_default, annotation=kind)
 
 
 def _typer(field: OptionField, *value: Any) -> Any:

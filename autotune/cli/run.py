@@ -31,24 +31,24 @@ def run(
     guard = request.guard
     tell: Say = silent_say if quiet else to_stderr
     notes: Say = silent_say if quiet or json_out == "-" else to_stderr
-    with Store.open(store) as opened:
-        target = measured_target(request.target, opened, tell, guard=guard)
-        known = target.space(request.space)
+    with Store.open(store) as database:
+        target = measured_target(request.target, database, tell, guard=guard)
+        space = target.space(request.space)
         if target.timeout_s is None:
             notes(limit_note(target))
-        if replaced := replaced_note(known):
-            notes(replaced)
+        if layout_note := replaced_note(space):
+            notes(layout_note)
         with interruption("\nInterrupted: the program was ended; nothing was stored."):
-            prepared = one_run(request.setting, target, known, opened, guard=guard, tell=tell)
-            done = prepared.measure(tell)
-    record = done.record
+            prepared_run = one_run(request.setting, target, space, database, guard=guard, tell=tell)
+            guarded_run = prepared_run.measure(tell)
+    record = guarded_run.record
     proposal = proposal_of(record) if record.valid else None
-    if write_document(run_document(done, proposal), json_out):
+    if write_document(run_document(guarded_run, proposal), json_out):
         print_run(record, guard)
-        print_effects(record, done.space.launched(done.setting))
+        print_effects(record, guarded_run.space.launched(guarded_run.setting))
         if record.valid:
-            printed = output_notes(record, proposal, target.program)
-            for note in (*figure_notes(record, target.app), *printed):
+            print_notes = output_notes(record, proposal, target.program)
+            for note in (*figure_notes(record, target.app), *print_notes):
                 notes(note)
     if not record.valid:
         raise typer.Exit(1)

@@ -62,27 +62,27 @@ def search(
     for place in (None if json_out == "-" else json_out, request.params_file):
         if place is not None:
             check_writable(Path(place))
-    with Store.open(store) as opened:
-        shared = join or crew.scheduler is not None
+    with Store.open(store) as database:
+        is_shared = join or crew.scheduler is not None
         progress = watch(request, json_out, quiet)
         say = silent_say if quiet else to_stderr
-        begun = begin_search(request, opened, join=shared, watch=progress, say=say)
+        search_study = begin_search(request, database, join=is_shared, watch=progress, say=say)
         if pareto:
-            require_layouts(begun.space)
+            require_layouts(search_study.space)
         if crew.scheduler is None:
-            run_search(begun, progress, json_out, pareto=pareto)
+            run_search(search_study, progress, json_out, pareto=pareto)
             return
-        stored = begun.followed_answer()
-        result = work(crew, begun, store, say) if stored is None else stored
-        rows = layouts_of(begun, result) if pareto else None
-        finish(result, json_out, next_commands=_next(begun, result), layouts=rows)
+        answer = search_study.followed_answer()
+        result = work(crew, search_study, store, say) if answer is None else answer
+        rows = layouts_of(search_study, result) if pareto else None
+        finish(result, json_out, next_commands=_next(search_study, result), layouts=rows)
 
 
-def watch(asked: SearchRequest, json_out: str | None, quiet: bool = False) -> Progress:
+def watch(request: SearchRequest, json_out: str | None, quiet: bool = False) -> Progress:
     """The progress display of a search."""
     from autotune.terminal.progress import Progress
 
-    return Progress(asked.plan.trials, asked.budget_s, quiet or json_out == "-")
+    return Progress(request.plan.trials, request.budget_s, quiet or json_out == "-")
 
 
 def run_search(
@@ -98,26 +98,28 @@ def run_search(
     repeated with other options.  ``pareto``: show the layouts that were tried.
     """
     from autotune.api.tried_layouts import layouts_of
-    from autotune.api.workers import ProvingElsewhere
+    from autotune.api.workers import ProofByOther
     from autotune.study.search import SearchInterrupted
 
-    stored = search.answer()
-    if stored is not None:
-        told = "This study is finished; its stored result:"
-        following = _next(search, stored) if command else ()
-        finish(stored, json_out, told, following, layouts_of(search, stored) if pareto else None)
+    answer = search.answer()
+    if answer is not None:
+        headline = "This study is finished; its stored result:"
+        following = _next(search, answer) if command else ()
+        finish(
+            answer, json_out, headline, following, layouts_of(search, answer) if pareto else None
+        )
         return
     try:
         result = search.run(progress)
     except SearchInterrupted as stop:
-        _interrupted(stop.result, json_out)
+        _report_interruption(stop.result, json_out)
         raise
     if result is not None:
         following = _next(search, result) if command else ()
         finish(result, json_out, "", following, layouts_of(search, result) if pareto else None)
         return
     if json_out:
-        write_json(ProvingElsewhere(study=search.study.hash), json_out)
+        write_json(ProofByOther(study=search.study.hash), json_out)
     error_console().print(
         "The search is over and another worker runs the proof now; follow it with: "
         f"autotune status {search.study.hash[:12]}",
@@ -162,7 +164,7 @@ def finish(
             print_layouts(layouts, result.metric)
 
 
-def _interrupted(result: Result, json_out: str | None) -> None:
+def _report_interruption(result: Result, json_out: str | None) -> None:
     if json_out:
         write_json(result.to_json(), json_out)
     out = error_console()

@@ -60,11 +60,11 @@ def show(
     """Show the parameters and levels of a space on this MPI."""
     library = find_library(mpi)
     facts = {"ranks": ranks, "cores": describe_machine().cores, "nodes": 1}
-    known = load_space(name, library=library, facts=facts)
+    parameter_space = load_space(name, library=library, facts=facts)
     if json_out:
-        write_json(shown_space(known), json_out)
+        write_json(shown_space(parameter_space), json_out)
     else:
-        print_space(known, library)
+        print_space(parameter_space, library)
 
 
 @space.command("check")

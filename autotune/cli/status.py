@@ -38,18 +38,18 @@ def status(
 
     Published files that have expired are named, with the commands for them.
     """
-    expired = expired_publications()
-    with reading(store, live) as opened:
-        newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
+    expirations = expired_publications()
+    with reading(store, live) as database:
+        newest = [line for line in database.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
             if write_document(None, json_out):
-                print_line(f"no studies in {opened.label}")
-                print_expired(expired)
+                print_line(f"no studies in {database.label}")
+                print_expired(expirations)
             return
-        found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
+        record = database.get_study(newest[0].id) if study is None else database.find_study(study)
         while True:
-            found = follow_moved_study(opened, opened.get_study(found.id))
-            data = state_of(opened, found).model_copy(update={"expired": expired})
+            record = follow_moved_study(database, database.get_study(record.id))
+            data = state_of(database, record).model_copy(update={"expired": expirations})
             if write_document(data, json_out):
                 print_status(data)
             if not live or data.status in FINISHED:

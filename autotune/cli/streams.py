@@ -47,22 +47,22 @@ class _Errors(io.FileIO):
 
 def open_streams() -> frozenset[str]:
     """Make the three standard streams usable; returns the names of those that were closed."""
-    closed = frozenset(name for name in _NAMES if getattr(sys, name) is None)
+    closed_names = frozenset(name for name in _NAMES if getattr(sys, name) is None)
     for number, name in enumerate(_NAMES):
-        if name in closed:
+        if name in closed_names:
             _hold(number)
-    if "stdin" in closed:
+    if "stdin" in closed_names:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: PTH123, SIM115 (for all its life)
     sys.stdout = _stream(_Output, 1, sys.stdout)
     sys.stderr = _stream(_Errors, 2, sys.stderr)
-    return closed
+    return closed_names
 
 
-def refuse_closed(closed: frozenset[str], arguments: Sequence[str]) -> None:
+def refuse_closed_output(closed_names: frozenset[str], arguments: Sequence[str]) -> None:
     """Raise UsageError if a document is asked for on a standard output that is closed."""
     from autotune.terminal.command_line import value_of
 
-    if "stdout" in closed and value_of("--json", arguments) == "-":
+    if "stdout" in closed_names and value_of("--json", arguments) == "-":
         raise UsageError(
             "--json - writes to standard output, which is closed; name a file: --json FILE",
             code="output.closed",
@@ -87,10 +87,10 @@ def _stream(kind: type[io.FileIO], number: int, before: TextIO | None) -> TextIO
     before.flush()
     raw = kind(number, "wb", closefd=False)
     # Each text at once to a terminal and to standard error, as the interpreter does.
-    at_once = number == 2 or raw.isatty()
+    line_buffering = number == 2 or raw.isatty()
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=before.encoding,
         errors="backslashreplace",
-        line_buffering=at_once,
+        line_buffering=line_buffering,
     )

@@ -16,8 +16,8 @@ from autotune.terminal.studies import print_list, print_study
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """List the studies in the results database, newest first."""
-    with reading(store) as opened:
-        lines, label = list_studies(opened), opened.label
+    with reading(store) as database:
+        lines, label = list_studies(database), database.label
     if json_out:
         write_json([study_line(*line) for line in lines], json_out)
     else:
@@ -35,8 +35,8 @@ def show(
 ) -> None:
     """Show one study: its result, the best settings seen, what carried the messages, and how its
     runs ended."""
-    with reading(store) as opened:
-        details = StudyDetails.of(opened.find_study(study), opened)
+    with reading(store) as database:
+        details = StudyDetails.of(database.find_study(study), database)
     if json_out:
         write_json(details.document(limit), json_out)
     else:
@@ -66,8 +66,8 @@ def export(
             f"--to {to!r} is not a known format; expected one of {', '.join(endings)}",
             code="study.unknown",
         )
-    with reading(store) as opened:
-        found = opened.find_study(study)
-        path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
-        written = export_study(opened, found.id, to, path, force, output)
-    print_line(f"wrote {written}")
+    with reading(store) as database:
+        record = database.find_study(study)
+        path = out or Path(f"autotune-{record.hash[:8]}.{endings[to]}")
+        file = export_study(database, record.id, to, path, force, output)
+    print_line(f"wrote {file}")

@@ -85,13 +85,13 @@ def up(
     json_out: JsonOut = None,
 ) -> None:
     """Start a testbed; one that is up with the same properties is left as it is."""
-    asked = (parse_latency(latency), parse_rate(rate))
+    properties = (parse_latency(latency), parse_rate(rate))
     check_testbed_name(name)
     with ExitStack() as turn:
-        _taken(turn, waiting=True)
-        found = tb.up(name, nodes, *asked, mtu, cores)
-    if write_document(found, json_out):
-        print_testbed(found)
+        _take_lock(turn, waiting=True)
+        running_testbed = tb.up(name, nodes, *properties, mtu, cores)
+    if write_document(running_testbed, json_out):
+        print_testbed(running_testbed)
 
 
 @testbed.command("status")
@@ -114,13 +114,13 @@ def status(
 
     The exit code is 1 if a testbed is broken, or if the named testbed is not up.
     """
-    wanted = [name] if name else tb.names()
+    names = [name] if name else tb.names()
     with ExitStack() as turn:
-        measured = measure is not False and _taken(turn, waiting=bool(measure))
-        seen = [tb.status(one, measured) for one in wanted]
-    if write_document(seen, json_out):
-        print_states(seen)
-    if any(one.state != "up" for one in seen):
+        can_measure = measure is not False and _take_lock(turn, waiting=bool(measure))
+        states = [tb.status(one, can_measure) for one in names]
+    if write_document(states, json_out):
+        print_states(states)
+    if any(one.state != "up" for one in states):
         raise typer.Exit(1)
 
 
@@ -132,9 +132,9 @@ def down(
     json_out: JsonOut = None,
 ) -> None:
     """Stop testbeds and clean up what broken ones have left."""
-    done = [tb.down(one) for one in ([name] if name else tb.names())]
-    if write_document(done, json_out):
-        print_removals(done)
+    removals = [tb.down(one) for one in ([name] if name else tb.names())]
+    if write_document(removals, json_out):
+        print_removals(removals)
 
 
 @testbed.command("run", context_settings={"ignore_unknown_options": True})
@@ -154,14 +154,14 @@ def run(
 
     The exit code is 1 if that of the command is not 0.
     """
-    done = tb.run(name, tuple(command or ()))
+    outcome = tb.run(name, tuple(command or ()))
     if json_out:
-        write_json(done, json_out)
-    if done.exit_code:
+        write_json(outcome, json_out)
+    if outcome.exit_code:
         raise typer.Exit(1)
 
 
-def _taken(turn: ExitStack, waiting: bool) -> bool:
+def _take_lock(turn: ExitStack, waiting: bool) -> bool:
     """Take the machine lock, because measuring a testbed and measuring a program disturb each
     other.
 

@@ -26,17 +26,17 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
 
     The kind of model is chosen by cross-validation: each program is left out in turn.
     """
-    from autotune.api.datasets import dataset_of_traced
+    from autotune.api.datasets import dataset_of_features
     from autotune.api.training import learn_effects, model_kinds, train_model
     from autotune.prediction import default_place, training_set
     from autotune.prediction.program_effects import COMPOSITION, own_place
     from autotune.terminal.progress import ProgressState
 
-    composed = request.model == COMPOSITION and request.preset is None
-    kinds = () if composed else model_kinds(request.model, request.preset)
+    is_composed = request.model == COMPOSITION and request.preset is None
+    kinds = () if is_composed else model_kinds(request.model, request.preset)
     out = None if request.out is None else Path(request.out)
     features = [Path(file) for file in request.features]
-    place = out or (own_place() if composed else default_place())
+    place = out or (own_place() if is_composed else default_place())
     if out is None:
         try:
             make_folder(place.parent)
@@ -51,7 +51,7 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
         folders = [*request.datasets, *request.sources]
         if not folders:
             scratch = stack.enter_context(Scratch("train"))
-            folders = [str(dataset_of_traced(store, features, scratch / "store"))]
+            folders = [str(dataset_of_features(store, features, scratch / "store"))]
         elif features:
             raise UsageError(
                 "--features is only used with --store; a dataset has feature files of its own "
@@ -59,12 +59,12 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
                 code="training.not_applicable",
             )
         data = training_set(folders, request.split)
-        if composed:
-            learned = learn_effects(data, place)
-            if write_document(learned[0], json_out):
-                print_effects(*learned)
+        if is_composed:
+            effects = learn_effects(data, place)
+            if write_document(effects[0], json_out):
+                print_effects(*effects)
             return
         with ProgressState(json_out == "-") as say:
-            trained = train_model(data, kinds, place, say)
-    if write_document(trained[0], json_out):
-        print_training(*trained)
+            training = train_model(data, kinds, place, say)
+    if write_document(training[0], json_out):
+        print_training(*training)

@@ -10,7 +10,7 @@ from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.terminal.render import print_line
 
-NEEDED = ("starlette", "uvicorn")
+PACKAGES = ("starlette", "uvicorn")
 EXTRA = 'pip install "mpi-autotune[ui]"'
 
 
@@ -37,7 +37,7 @@ def ui(
     The page only reads. Its address has a secret token and is printed; nobody without the token
     sees anything.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
+    missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise UsageError(
             f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}", code="install.extra"
@@ -51,15 +51,15 @@ def ui(
             f"(ssh -L {port or 8765}:localhost:{port or 8765} THIS_MACHINE), or add --remote",
             code="ui.host",
         )
-    with Store.open_read_only(store) as opened:
+    with Store.open_read_only(store) as database:
         address = listen(host, port)
 
         def ready(url: str) -> None:
-            print_line(f"results of {opened.label}, read-only; Ctrl-C ends it")
+            print_line(f"results of {database.label}, read-only; Ctrl-C ends it")
             # The address is made to be copied, so it is not wrapped.
             print_line(url, whole=True)
 
         try:
-            serve(opened, address, ready)
+            serve(database, address, ready)
         except KeyboardInterrupt:
             print_line("ended")

@@ -24,7 +24,7 @@ def unpublish(
     json_out: JsonOut = None,
 ) -> None:
     """Remove published files and restore what was there before."""
-    from autotune.api.publication import RemovedFile, Unpublished
+    from autotune.api.publication import RemovedFile, RemovedFiles
     from autotune.publish.published_files import forget, published
     from autotune.publish.undo import remove
 
@@ -34,31 +34,31 @@ def unpublish(
         )
     paths = [f.expanduser().absolute() for f in files or ()]
     if not paths:
-        known = published()
+        paths_on_record = published()
         if not everything:
-            listed = "".join(f"\n  {p}" for p in known) or "\n  none"
+            file_lines = "".join(f"\n  {p}" for p in paths_on_record) or "\n  none"
             raise UsageError(
                 "no file given; expected autotune unpublish FILE... or --all. Published "
-                f"files:{listed}",
+                f"files:{file_lines}",
                 code="published.none",
             )
-        for gone in (p for p in known if not exists(p)):
-            forget(gone)
-        paths = [p for p in known if exists(p)]
+        for missing_path in (p for p in paths_on_record if not exists(p)):
+            forget(missing_path)
+        paths = [p for p in paths_on_record if exists(p)]
     # Of files that were published together the last may name the first, so it is removed first.
-    done: list[RemovedFile] = []
+    removals: list[RemovedFile] = []
     problems: list[AutotuneError] = []
     for path in reversed(paths):
         try:
-            done.append(RemovedFile(path=str(path), done=remove(path, force)))
+            removals.append(RemovedFile(path=str(path), done=remove(path, force)))
         except AutotuneError as problem:
             problems.append(problem)  # The other files are still removed.
             continue
         if json_out != "-":
-            print_line(done[-1].done, whole=True)
+            print_line(removals[-1].done, whole=True)
     if json_out:
-        write_json(Unpublished(files=done), json_out)
-    elif not done and not problems:
+        write_json(RemovedFiles(files=removals), json_out)
+    elif not removals and not problems:
         print_line("no file is published; nothing was done")
     if problems:
         words = "\n".join(f"{problem}" for problem in problems)

@@ -60,11 +60,11 @@ def verify_published(
         print_states(states)
     checks: list[Recheck] = []
     if request.compare and publications(states):
-        with Store.open(store) as opened, Progress(None, request.budget_s, quiet) as progress:
+        with Store.open(store) as database, Progress(None, request.budget_s, quiet) as progress:
             checks = recheck(
                 states,
                 library,
-                opened,
+                database,
                 pairs=request.pairs,
                 budget_s=request.budget_s,
                 guard=request.guard,

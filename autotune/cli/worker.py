@@ -44,10 +44,10 @@ def worker(
     if json_out not in (None, "-"):
         json_out = str(Path(str(json_out)).absolute())
         check_writable(Path(json_out))
-    with Store.open_existing(store) as opened:
-        found = opened.find_study(study)
-        asked = request_of(opened, found, trust=trust, guard=guard)
-    with Store.open(store) as opened:
-        progress = watch(asked, json_out)
-        begun = begin_search(asked, opened, join=True, of=found.hash, watch=progress)
-        run_search(begun, progress, json_out, command=False)
+    with Store.open_existing(store) as database:
+        record = database.find_study(study)
+        request = request_of(database, record, trust=trust, guard=guard)
+    with Store.open(store) as database:
+        progress = watch(request, json_out)
+        search_study = begin_search(request, database, join=True, of=record.hash, watch=progress)
+        run_search(search_study, progress, json_out, command=False)

@@ -21,13 +21,14 @@ SIGN = 0.5
 SHOWN_PAIRS = 5
 
 
-def print_analysis(found: Analysis) -> None:
+def print_analysis(analysis: Analysis) -> None:
+    """Print the factors, their best values and their interactions."""
     from autotune.anova.stability import shown_level
 
-    factors, crossed, fitted = found.factors, found.crossed, found.fitted
-    for line in found.headline:
+    factors, pairs, joint_model = analysis.factors, analysis.interactions, analysis.joint_model
+    for line in analysis.headline:
         print_line(line, bold=line.startswith("setting"))
-    ordered = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
+    factors_by_p = sorted(factors, key=lambda f: (f.p_corrected, -f.omega2))
     rows = [
         [
             factor.name,
@@ -36,40 +37,41 @@ def print_analysis(found: Analysis) -> None:
             percent(factor.omega2).lstrip("+"),
             factor.why if factor.significant else "",
         ]
-        for factor in ordered
+        for factor in factors_by_p
         if factor.significant or factor.p_corrected < SIGN
     ]
     title = "value to set (–: no certain effect; =: the default is the best level)"
     if rows:
         print_table(title, ["parameter", "value", ">p", ">explains", ""], rows)
-    named: dict[str, list[str]] = {}
-    for factor in ordered[len(rows) :]:
-        judged = sum(level.has_mean for level in factor.levels) > 1
+    names_by_reason: dict[str, list[str]] = {}
+    for factor in factors_by_p[len(rows) :]:
+        is_tested = sum(level.has_mean for level in factor.levels) > 1
         words = (
             f"no sign of an effect (p of {SIGN:g} or more)"
-            if judged
+            if is_tested
             else "not tested (too few observations)"
         )
-        named.setdefault(words, []).append(factor.name)
-    for words, names in named.items():
+        names_by_reason.setdefault(words, []).append(factor.name)
+    for words, names in names_by_reason.items():
         print_line(f"{words}: {', '.join(names)}")
-    strong = [pair for pair in crossed if pair.significant][:SHOWN_PAIRS]
+    strong = [pair for pair in pairs if pair.significant][:SHOWN_PAIRS]
     if strong:
         rows = [
             [f"{p.first} x {p.second}", f"{p.best[0]}, {p.best[1]}", _p(p.p_corrected)]
             for p in strong
         ]
         print_table("interactions", ["pair", "best together", ">p"], rows)
-    if fitted is not None:
+    if joint_model is not None:
         rows = [
-            [name, f"{effect:+.4f}", f"{fitted.errors[name]:.4f}"]
-            for name, effect in fitted.effects.items()
+            [name, f"{effect:+.4f}", f"{joint_model.errors[name]:.4f}"]
+            for name, effect in joint_model.effects.items()
         ]
         title = "joint mixed model: effect of each level against the first level of its parameter"
         print_table(title, ["level", ">effect", ">std. error"], rows)
 
 
 def print_parts(parts: list[Subset], factors: list[Factor]) -> None:
+    """Print the same analysis on parts of the data, if there are any."""
     from autotune.anova.stability import unstable
 
     if not parts:

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from autotune.calibration.response import Calibration, ResponseTable
 
 
-_SHOWN = 10
+_MOST_ROWS = 10
 
 
 _NOTABLE = 0.05
 
 
 def print_calibration(result: Calibration) -> None:
+    """Print the settings with the largest gains, for each number of ranks."""
     for one in result.tables:
         print_line()
         print_line(
@@ -38,15 +39,15 @@ def print_calibration(result: Calibration) -> None:
 
 def _rows(one: ResponseTable) -> list[list[str]]:
     """The points with the largest gains, one row for each operation and size."""
-    found = []
+    rows = []
     for point, level in one.default.items():
-        known = [
+        levels = [
             (points[point].shrunk, setting.key)
             for setting, points in one.responses.items()
             if point in points
         ]
-        log, key = min(known, default=(0.0, ""))
+        log, key = min(levels, default=(0.0, ""))
         if log < -_NOTABLE:
             row = [point.operation, f"{point.size}", f"{level.us:.4g}", key]
-            found.append((log, [*row, percent(math.expm1(-log))]))
-    return [row for _, row in sorted(found)[:_SHOWN]]
+            rows.append((log, [*row, percent(math.expm1(-log))]))
+    return [row for _, row in sorted(rows)[:_MOST_ROWS]]

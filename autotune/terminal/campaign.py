@@ -81,9 +81,9 @@ def print_plan(plan: ExplorationPlan, cells: Sequence[PreparedCell]) -> None:
     print_line(f"planned time of all cells: {seconds(sum(p.planned_s for p in cells))}")
 
 
-def print_campaign(folder: Path, finished: bool) -> None:
+def print_campaign(folder: Path, is_finished: bool) -> None:
     """Print where the dataset is, and whether it is whole."""
-    state = "all blocks of the cells are measured" if finished else "not finished"
+    state = "all blocks of the cells are measured" if is_finished else "not finished"
     print_line(
         f"{folder}: {state}; to describe it:  autotune dataset describe {shlex.quote(str(folder))}",
         whole=True,

@@ -19,14 +19,15 @@ from runner.mpi.library import Library
 
 
 def print_app(app: App) -> None:
+    """Print an application with its inputs."""
     print_line(f"{app.name}: {app.description}")
     print_line(f"  command  {' '.join(app.command)}")
     several = f" ({app.metric_choice} of several)" if app.metric_choice else ""
     print_line(f"  metric   {app.metric or 'wall time'}{several}")
     print_line(f"  verify   {app.verify or 'exit code'}")
     rows = [
-        [f"{key}{' *' if key == app.usual_input else ''}", given.description]
-        for key, given in app.inputs.items()
+        [f"{key}{' *' if key == app.usual_input else ''}", case.description]
+        for key, case in app.inputs.items()
     ]
     print_table("", ["input (* default)", "description"], rows)
     for key, form in app.fidelity.items():
@@ -79,10 +80,10 @@ def print_cluster(state: ClusterState) -> None:
     print_line(f"{cluster.name}: {cluster.description}")
     each = cluster.cores_per_node or describe_machine().cores
     cores = cluster.cores or each * cluster.nodes
-    shared = " in all" + (", shared by the nodes" if cores < each * cluster.nodes else "")
+    total_words = " in all" + (", shared by the nodes" if cores < each * cluster.nodes else "")
     facts = [
         ("file", file.path + (" (comes with autotune)" if is_shipped(file) else "")),
-        ("nodes", missing or f"{cluster.nodes}; {count(cores, 'core')}{shared}"),
+        ("nodes", missing or f"{cluster.nodes}; {count(cores, 'core')}{total_words}"),
         ("network", "" if missing else cluster.interconnect),
         ("CPUs", cluster.cpus),
         ("MPI", f"{library.family} {library.version} in {library.bin}"),

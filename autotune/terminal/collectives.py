@@ -37,12 +37,12 @@ def _print_table(result: CollectiveResult, part: TablePart) -> None:
 
 def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
     """The comparison with several objects on each node, if there is one."""
-    found = part.multi_object
-    if found is None:
+    comparison = part.multi_object
+    if comparison is None:
         return
     print_line(
         f"{part.operation} on {part.ranks} ranks, the library and several senders on each node "
-        f"(mcoll), in {found.blocks} blocks",
+        f"(mcoll), in {comparison.blocks} blocks",
         bold=True,
     )
     rows = [
@@ -55,7 +55,7 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
             "" if row.lo is None or row.hi is None else f"{row.lo:.2f} .. {row.hi:.2f}",
             row.winner,
         ]
-        for row in found.rows
+        for row in comparison.rows
     ]
     columns = [
         ">bytes",
@@ -68,16 +68,17 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
     ]
     print_table("", columns, rows)
     print_line("ratio: the library's time / that of mcoll; no winner: not decided")
-    if found.switches:
-        said = ",".join(f"{name}={value}" for name, value in found.switches.items())
+    if comparison.switches:
+        switches = ",".join(f"{name}={value}" for name, value in comparison.switches.items())
         print_line(
             "switches of the fastest forms (not compared as a whole); to publish them:\n"
-            f"  python -P -m runner.runtimes.intranode.publish --library mcoll --from {said}",
+            f"  python -P -m runner.runtimes.intranode.publish --library mcoll --from {switches}",
             whole=True,
         )
 
 
 def print_collectives(result: CollectiveResult) -> None:
+    """Print the table of each operation, with its proof."""
     for part in result.parts:
         print_line()
         print_line(

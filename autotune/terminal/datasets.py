@@ -30,9 +30,9 @@ def _print_cells(words: Description) -> None:
     for cell in words.cells:
         if cell.best and cell.null is not True:
             ratio = f"x{cell.best_ratio:.3f}" if cell.best_ratio else ""
-            said = f"{cell.key}: smallest median {ratio}: "
-            room = 2 * WIDTH - len(said)
-            print_line(f"{said}{beginning(cell.best, room)}")
+            headline = f"{cell.key}: smallest median {ratio}: "
+            room = 2 * WIDTH - len(headline)
+            print_line(f"{headline}{beginning(cell.best, room)}")
 
 
 def _row(cell: CellWords) -> list[str]:
@@ -72,10 +72,10 @@ def print_dataset(card: Card, words: Description) -> None:
     """Print the card of a dataset and its cells."""
     print_line(f"{card.name} ({card.kind}) of {card.date}: {card.title}")
     # Exported studies have no planned time.
-    planned = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
+    plan_words = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
     print_line(
         f"{card.machine.cpu_model}, {card.machine.cores} cores; {card.mpi}; measured "
-        f"in {seconds(card.measured_s)}{planned}"
+        f"in {seconds(card.measured_s)}{plan_words}"
     )
     _print_cells(words)
     if card.guard_note:

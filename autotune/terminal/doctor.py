@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def print_findings(findings: list[DoctorFinding]) -> None:
+    """Print a line for each check, with its advice."""
     for finding in findings:
         print_hanging(f"{finding.state:>7}  ", f"{finding.what}: {finding.words}")
         if finding.advice:

@@ -18,20 +18,22 @@ class CountingWatcher:
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
         self._began = time.monotonic()
-        self._done = 0
+        self._group_count = 0
 
     def __call__(self, words: str) -> None:
         total = int(words.split(" of ")[1].split(":")[0])
         left = ""
-        if self._done:
-            spent = time.monotonic() - self._began
-            left = f", about {remaining(spent / self._done * (total - self._done))} left"
-        self._done += 1
+        if self._group_count:
+            elapsed_s = time.monotonic() - self._began
+            rest_s = elapsed_s / self._group_count * (total - self._group_count)
+            left = f", about {remaining(rest_s)} left"
+        self._group_count += 1
         if not self._quiet:
             print_message(f"{words}{left}")
 
 
-def print_evaluation(found: Evaluation) -> None:
+def print_evaluation(evaluation: Evaluation) -> None:
+    """Print the scores of the methods, and what they mean."""
     columns = ["method", ">performance", ">worst", ">share", ">slower", ">as stated"]
     columns += [">on null", ">covered"]
     rows = [
@@ -45,13 +47,10 @@ def print_evaluation(found: Evaluation) -> None:
             str(r.false),
             "/".join(map(str, r.interval_hits)) if r.interval_hits[1] else "-",
         ]
-        for r in found.rows
+        for r in evaluation.rows
     ]
-    print_table(
-        f"{found.cells} cells, {found.null_cells} of them null; left out: {found.left_out}",
-        columns,
-        rows,
-    )
+    title = f"{evaluation.cells} cells, {evaluation.null_cells} of them null"
+    print_table(f"{title}; left out: {evaluation.left_out}", columns, rows)
     print_line(
         "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over "
         "cells with a possible gain; slower: number of cells that are slower than "
@@ -61,7 +60,8 @@ def print_evaluation(found: Evaluation) -> None:
     )
 
 
-def evaluation_picture(found: Evaluation) -> str:
+def evaluation_picture(evaluation: Evaluation) -> str:
+    """The scores as a figure; SVG text."""
     from autotune.report.figures import Mark, dots
 
     marks = [
@@ -72,7 +72,7 @@ def evaluation_picture(found: Evaluation) -> str:
             max(v.performance for v in r.verdicts),
             f"{r.performance:.1%}",
         )
-        for r in found.rows
+        for r in evaluation.rows
     ]
-    title = f"Predicted settings, {found.left_out} left out: mean, worst and best cell"
+    title = f"Predicted settings, {evaluation.left_out} left out: mean, worst and best cell"
     return dots(title, "performance ratio T_OPUB / T", marks, reference=1.0)

@@ -17,37 +17,38 @@ if TYPE_CHECKING:
 _PRINTED_GROUPS = ("thesis", "extra")
 
 
-def print_features(found: Features, traced: TracedRun) -> None:
+def print_features(features: Features, run: TracedRun) -> None:
+    """Print the traced run, its features, and where its communication time went."""
     from runner.trace import SPECS
 
     out = console()
-    figure = traced.record.metric_s
-    metric_words = Metric.of(traced.record).words(figure)
-    told = (
+    figure = run.record.metric_s
+    metric_words = Metric.of(run.record).words(figure)
+    figure_words = (
         ""
         if figure is None
         else f", metric {metric_words} (slower than usual, because it was traced)"
     )
     print_line(
-        f"{found.ranks} ranks on {count(found.nodes, 'node')}; {seconds(found.wall_s)} "
+        f"{features.ranks} ranks on {count(features.nodes, 'node')}; {seconds(features.wall_s)} "
         "between MPI_Init and MPI_Finalize, wall time "
-        f"{seconds(traced.record.wall_s)}{told}"
+        f"{seconds(run.record.wall_s)}{figure_words}"
     )
     rows = [
-        [name, f"{found.values[name]:.6g}", spec.unit, spec.kind]
+        [name, f"{features.values[name]:.6g}", spec.unit, spec.kind]
         for name, spec in SPECS.items()
-        if spec.group in _PRINTED_GROUPS and found.values[name]
+        if spec.group in _PRINTED_GROUPS and features.values[name]
     ]
     print_table("", ["feature", ">value", "unit", "from"], rows)
-    rest = sum(1 for value in found.values.values() if not value)
+    rest = sum(1 for value in features.values.values() if not value)
     print_line(
         f"{rest} features are 0; for all features and their definitions: autotune features --list"
     )
-    if found.profile and found.profile.rows:
+    if features.profile and features.profile.rows:
         from autotune.terminal.profile import profile_table
 
         print_line()
-        out.print(profile_table(found.profile))
+        out.print(profile_table(features.profile))
 
 
 def print_feature_list(rows: Sequence[FeatureRow]) -> None:

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
 
 def print_measured_noise(report: NoiseReport) -> None:
+    """Print the time of the default and its noise."""
     from autotune.stats import estimate_words
 
     words = estimate_words(report.seconds)
     if report.metric.unit != "s":
-        shown, seen = report.metric.words, report.seconds
-        span = "interval" if seen.interval else "range"
+        metric_words, estimate = report.metric.words, report.seconds
+        span = "interval" if estimate.interval else "range"
         # The largest time is the smallest rate.
-        words = f"{shown(seen.median)}, {span} {shown(seen.hi)} to {shown(seen.lo)}, {seen.n} runs"
+        median, high, low = map(metric_words, (estimate.median, estimate.hi, estimate.lo))
+        words = f"{median}, {span} {high} to {low}, {estimate.n} runs"
     print_line(f"default: {words}", bold=True)
     print_noise(report.to_json())
 

@@ -33,9 +33,9 @@ def _harm(chance: float | None) -> str:
 
 def print_prediction(prediction: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
-    answer, features = prediction.named, prediction.features
-    if prediction.composed is not None:
-        _print_composition(prediction.composed)
+    answer, features = prediction.answer, prediction.features
+    if prediction.composition is not None:
+        _print_composition(prediction.composition)
     what = features.app or Path(features.argv[0]).name
     if len(answer.setting):
         print_line(f"Predicted for {what} on {features.ranks} ranks:", bold=True)
@@ -51,7 +51,7 @@ def print_prediction(prediction: Prediction) -> None:
                 f"best score: {short_setting(answer.best.to_json())} (expected gain "
                 f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}"
             )
-    if prediction.composed is not None:
+    if prediction.composition is not None:
         _print_notes(prediction)
         return
     rows = [
@@ -118,9 +118,9 @@ def _why(answer: NamedSetting, name: str) -> str:
 
 
 def print_prediction_file(
-    named: NamedSetting,
+    prediction: NamedSetting,
     proof: PredictionCheck | None,
-    written: Path | None,
+    params_path: Path | None,
     params_file: Path | None,
     check: bool,
 ) -> None:
@@ -130,9 +130,9 @@ def print_prediction_file(
     """
     if check and proof is None:
         print_line("nothing to check: no gain is expected of any setting")
-    if written is not None:
-        print_line(f"parameter file: mpirun --tune {shlex.quote(str(written))} ...", whole=True)
-    elif params_file is not None and proof is None and not len(named.setting):
+    if params_path is not None:
+        print_line(f"parameter file: mpirun --tune {shlex.quote(str(params_path))} ...", whole=True)
+    elif params_file is not None and proof is None and not len(prediction.setting):
         print_line(
             f"{params_file} not written: the predicted setting is the default, which needs no file"
         )

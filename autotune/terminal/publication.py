@@ -19,17 +19,20 @@ if TYPE_CHECKING:
     from runner.mpi.library import Library
 
 
-def print_publication(proposal: PublicationSource, done: list[Published], force: bool) -> None:
+def print_publication(
+    proposal: PublicationSource, publications: list[Published], force: bool
+) -> None:
+    """Print what was published, with its proof; with ``force`` also the doubts."""
     from autotune.publish.tune_file import gain_words
 
-    seen = proposal.evidence
-    print_line(f"{seen.source}: {', '.join(key_parts(seen.setting))}")
-    print_line(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}")
-    if seen.checked:
-        print_line(seen.checked)
+    evidence = proposal.evidence
+    print_line(f"{evidence.source}: {', '.join(key_parts(evidence.setting))}")
+    print_line(f"{evidence.gain_title}: {gain_words(evidence.gain, evidence.gain_ci)}")
+    if evidence.checked:
+        print_line(evidence.checked)
     for doubt in proposal.doubts if force else ():
         print_note(doubt)
-    for one in done:
+    for one in publications:
         mark = "published" if one.proven else "written, UNPROVEN"
         print_line(f"{mark}: {one.path} ({one.format})", whole=True)
         print_line(f"  {one.probe}")
@@ -38,21 +41,21 @@ def print_publication(proposal: PublicationSource, done: list[Published], force:
         print_line(f"  undo: {one.undo}", whole=True)
 
 
-def print_places(planned: Sequence[Planned], library: Library) -> None:
+def print_places(plans: Sequence[Planned], library: Library) -> None:
     """Print notes about files that no library reads, and the command that verifies the others."""
     from autotune.config.find import user_config
     from autotune.publish.programs import recorded_only
     from autotune.publish.publication import is_live
 
-    read = [one for one in planned if is_live(one, library)]
-    for one in planned:
+    read = [one for one in plans if is_live(one, library)]
+    for one in plans:
         if one in read:
             continue
         usual = one.fmt.default_path(one.header.cluster, library)
         words = f"no library reads {one.path}; install it where this library reads {usual}"
         print_line(note_line("publish.not_read", words), whole=True)
-    check = planned[0].header.evidence.check
-    names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
+    check = plans[0].header.evidence.check
+    names = [("clusters", plans[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
     for kind, name in dict.fromkeys(names):
         if is_file(Path("configs") / kind / f"{name}.toml"):
             place = user_config() / kind
@@ -62,9 +65,9 @@ def print_places(planned: Sequence[Planned], library: Library) -> None:
             )
             print_line(note_line("publish.local_config", words), whole=True)
     if read:
-        again = " --run-recorded" if recorded_only(check) else ""
+        option = " --run-recorded" if recorded_only(check) else ""
         files = shlex.join(str(one.path) for one in read)
-        words = f"to check it again later:  autotune verify-published{again} {files}"
+        words = f"to check it again later:  autotune verify-published{option} {files}"
         print_line(words, whole=True)
 
 

@@ -23,7 +23,7 @@ from autotune.terminal.message import fold
 from autotune.wording import whole_number
 
 WIDTH = 80
-CONTINUED = "Interrupted. Every finished run is stored; the same command continues."
+INTERRUPTION_NOTE = "Interrupted. Every finished run is stored; the same command continues."
 NARROW = 20
 """A smaller value of COLUMNS is ignored."""
 _ACTING = ("Cc", "Cf", "Cs")

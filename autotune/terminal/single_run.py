@@ -11,6 +11,7 @@ from runner.types import LIBRARY, RunRecord
 
 
 def print_run(record: RunRecord, guard: bool) -> None:
+    """Print how a run ended, its figures, and what took effect."""
     from autotune.api.carriers import carried_by, is_carrier
     from autotune.targets.metric import failure_lines
     from autotune.terminal.transports import print_transports
@@ -20,11 +21,11 @@ def print_run(record: RunRecord, guard: bool) -> None:
     figure = (
         "" if record.metric_s is None else f"metric {Metric.of(record).words(record.metric_s)}, "
     )
-    verified = {True: "verified", False: "NOT verified", None: "not verified (no --verify)"}
+    verdicts = {True: "verified", False: "NOT verified", None: "not verified (no --verify)"}
     print_line(
         f"{figure}wall time {seconds(record.wall_s)}, CPU time "
         f"{seconds(record.cpu_s)}, foreign load {seconds(record.foreign_cpu_s)}, "
-        f"{verified[record.verified]}"
+        f"{verdicts[record.verified]}"
     )
     if not guard and record.foreign_cpu_s > record.foreign_limit_s:
         print_line(
@@ -48,16 +49,16 @@ def print_run(record: RunRecord, guard: bool) -> None:
         print_line(line, whole=line.startswith(" "))
 
 
-_TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
+_OBSERVED_GROUPS = NOT_PARAMETERS - {"env"} | {LIBRARY}
 """Parts of a launched setting whose effect is read back, or seen in the launch itself."""
 
 
-def print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
+def print_effects(record: RunRecord, groups: Mapping[str, Mapping[str, str]]) -> None:
     """Print the inactive parameters, and those that cannot be observed."""
     from autotune.study.inactive import inactive_words
 
     lines = [inactive_words(name, back) for name, back in sorted(record.read_back.items())]
-    unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
+    unseen = [pair for g in groups if g not in _OBSERVED_GROUPS for pair in groups[g].items()]
     threads = record.read_back.get("threads")
     if threads is not None and threads.state == "not observable":
         lines.append(f"threads: {threads.source}")

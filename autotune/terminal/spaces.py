@@ -8,7 +8,7 @@ from autotune.space.check import SpaceReport
 from autotune.terminal.render import print_line, print_table
 from runner.mpi.library import Library, ParamInfo
 
-ENUM_SHOWN = 60
+ENUM_WIDTH = 60
 
 
 def _levels(parameter: Parameter) -> str:
@@ -17,7 +17,7 @@ def _levels(parameter: Parameter) -> str:
 
 def _kind(info: ParamInfo) -> str:
     names = " ".join(info.enum.values())
-    return names if info.enum and len(names) <= ENUM_SHOWN else info.type
+    return names if info.enum and len(names) <= ENUM_WIDTH else info.type
 
 
 def print_space(space: Space, library: Library) -> None:
@@ -29,8 +29,8 @@ def print_space(space: Space, library: Library) -> None:
     print_table(title, ["parameter", "levels", "default"], rows)
     if space.derived:
         print_line("derived values:")
-        for derived, expr in space.derived.items():
-            print_line(f"  {derived} = {expr}")
+        for name, expr in space.derived.items():
+            print_line(f"  {name} = {expr}")
     if space.constraints:
         print_line("constraints:")
         for rule in space.constraints:
@@ -60,8 +60,8 @@ def print_parameters(active: ActiveParameters) -> None:
             f"{active.idle} parameters are left out: they cannot act, because the messages go "
             f"by {active.transport} (--all lists them)"
         )
-    if active.outranked:
+    if active.inferior:
         print_line(
-            f"{active.outranked} parameters of components of collectives are left out: another one "
+            f"{active.inferior} parameters of components of collectives are left out: another one "
             f"has a higher priority (--all lists them)"
         )

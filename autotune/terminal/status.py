@@ -12,6 +12,7 @@ from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, sec
 
 
 def print_status(data: StudyStatus) -> None:
+    """Print what the workers of a study do now, and its answer so far."""
     counts = ", ".join(f"{count} {state}" for state, count in data.trials.items())
     print_line(f"study {data.study}: {data.status}; trials: {counts or 'none'}")
     if not data.guard and not data.result:
@@ -21,7 +22,7 @@ def print_status(data: StudyStatus) -> None:
             str(row.trial),
             short_setting(row.setting),
             f"{row.host}:{row.pid}",
-            _seen(row) if row.alive else "lost",
+            _age(row) if row.alive else "lost",
         ]
         for row in data.running
     ]
@@ -62,9 +63,9 @@ def _print_answer(answer: SearchAnswer) -> None:
     print_line(HEADLINES[answer.status])
     if answer.gain is not None:
         ends = interval(answer.gain_ci95) if answer.gain_ci95 else ""
-        named = short_setting(answer.recommended)
-        print_line(f"{named}: {percent(answer.gain)} ({ends})")
+        setting = short_setting(answer.recommended)
+        print_line(f"{setting}: {percent(answer.gain)} ({ends})")
 
 
-def _seen(row: RunningTrial) -> str:
+def _age(row: RunningTrial) -> str:
     return "-" if row.seen_s is None else seconds(row.seen_s)

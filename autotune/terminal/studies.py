@@ -94,8 +94,8 @@ def print_study(details: StudyDetails, limit: int, whole: bool) -> None:
     elif study.result is not None and study.status in FINISHED:
         print_result(replace(Result.from_json(study.result), unchecked=details.reasons))
     print_line()
-    stored = (study.result or {}).get("metric")
-    metric = Metric() if stored is None else Metric(**stored)
+    metric_data = (study.result or {}).get("metric")
+    metric = Metric() if metric_data is None else Metric(**metric_data)
     reference = next((b.median_s for b in details.best if b.key == DEFAULT_KEY), None)
     rows = [
         [
@@ -106,9 +106,9 @@ def print_study(details: StudyDetails, limit: int, whole: bool) -> None:
         ]
         for b in details.best[:limit]
     ]
-    compared = study.key.strategy == COMPARE or study.status in FINISHED
-    printed = study.result is not None and study.key.strategy != NOISE and compared
-    above = "; for the comparison see gain above" if printed else ""
+    is_answered = study.key.strategy == COMPARE or study.status in FINISHED
+    has_comparison = study.result is not None and study.key.strategy != NOISE and is_answered
+    above = "; for the comparison see gain above" if has_comparison else ""
     title = f"fastest settings by the median of all their runs (no comparison{above})"
     if not whole and any(row[0].endswith(" more") for row in rows):
         title += "; --whole lists them in full"

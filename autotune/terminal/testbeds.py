@@ -13,10 +13,10 @@ USEFUL_ERROR = 0.1
 does not have that latency."""
 
 
-def _properties(found: tb.Testbed) -> str:
+def _properties(testbed: tb.Testbed) -> str:
     return (
-        f"{len(found.nodes)} nodes, {seconds(found.latency_s)} each way, "
-        f"{_rate(found.rate_bps)} (shaped by: {found.shaper}), MTU {found.mtu}"
+        f"{len(testbed.nodes)} nodes, {seconds(testbed.latency_s)} each way, "
+        f"{_rate(testbed.rate_bps)} (shaped by: {testbed.shaper}), MTU {testbed.mtu}"
     )
 
 
@@ -26,10 +26,10 @@ def _rate(bits: float | None) -> str:
     return f"{bits / 1e6:.4g} Mbit/s" if bits else "unlimited"
 
 
-def _print_nodes(found: tb.Testbed) -> None:
-    rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in found.nodes]
+def _print_nodes(testbed: tb.Testbed) -> None:
+    rows = [[n.name, n.address, ",".join(map(str, n.cpus))] for n in testbed.nodes]
     print_table("", ["node", "address", "CPUs"], rows)
-    if found.shared_cpus:
+    if testbed.shared_cpus:
         print_line(
             note_line(
                 "testbed.shared_cpus",
@@ -50,31 +50,39 @@ def _print_uses(name: str) -> None:
         print_line(f"  autotune {words}", whole=True)
 
 
-def _print_status(seen: tb.Status) -> None:
-    if seen.testbed is None or seen.state != "up":
-        advice = "autotune testbed down" if seen.state == "broken" else "autotune testbed up"
-        print_line(f"testbed {seen.name} is {seen.state}:  {advice} --name {seen.name}")
+def _print_status(status: tb.Status) -> None:
+    if status.testbed is None or status.state != "up":
+        advice = "autotune testbed down" if status.state == "broken" else "autotune testbed up"
+        print_line(f"testbed {status.name} is {status.state}:  {advice} --name {status.name}")
         return
-    print_line(f"testbed {seen.name} is up: {_properties(seen.testbed)}")
-    _print_nodes(seen.testbed)
-    if seen.round_trip_s is not None:
-        print_table("", ["measured now", ">", ""], _figures(seen))
-        _print_doubts(seen)
+    print_line(f"testbed {status.name} is up: {_properties(status.testbed)}")
+    _print_nodes(status.testbed)
+    if status.round_trip_s is not None:
+        print_table("", ["measured now", ">", ""], _figures(status))
+        _print_doubts(status)
 
 
-def _figures(seen: tb.Status) -> list[list[str]]:
-    asked = seen.asked_round_trip_s or 0.0
-    trip = seen.round_trip_s or 0.0
-    off = f"asked {_micro(asked)}, {percent(trip / asked - 1)}" if asked else "no latency asked"
-    spread = f"a quarter below {_micro(seen.round_trip_low_s)}, 5 % above "
+def _figures(status: tb.Status) -> list[list[str]]:
+    target_s = status.asked_round_trip_s or 0.0
+    trip = status.round_trip_s or 0.0
+    off = (
+        f"asked {_micro(target_s)}, {percent(trip / target_s - 1)}"
+        if target_s
+        else "no latency asked"
+    )
+    spread = f"a quarter below {_micro(status.round_trip_low_s)}, 5 % above "
     return [
         ["round trip of 8 bytes", _micro(trip), off],
-        ["", "", spread + _micro(seen.round_trip_high_s)],
-        ["bandwidth", _rate(seen.bandwidth_bps), f"asked {_asked_rate(seen)}"],
-        ["delay line, idle", _share(seen.line_cpu_idle), "of a CPU"],
-        ["delay line, round trips", _share(seen.line_cpu_pingpong), _interrupts(seen.irq_pingpong)],
-        ["delay line, stream", _share(seen.line_cpu_stream), _interrupts(seen.irq_stream)],
-        ["delivered late by", _micro(seen.late_s), f"{seen.dropped} packets dropped since up"],
+        ["", "", spread + _micro(status.round_trip_high_s)],
+        ["bandwidth", _rate(status.bandwidth_bps), f"asked {_asked_rate(status)}"],
+        ["delay line, idle", _share(status.line_cpu_idle), "of a CPU"],
+        [
+            "delay line, round trips",
+            _share(status.line_cpu_pingpong),
+            _interrupts(status.irq_pingpong),
+        ],
+        ["delay line, stream", _share(status.line_cpu_stream), _interrupts(status.irq_stream)],
+        ["delivered late by", _micro(status.late_s), f"{status.dropped} packets dropped since up"],
     ]
 
 
@@ -83,8 +91,8 @@ def _micro(value: float | None) -> str:
     return "-" if value is None else f"{value * 1e6:.0f} us"
 
 
-def _asked_rate(seen: tb.Status) -> str:
-    return _rate(seen.testbed.rate_bps if seen.testbed else None)
+def _asked_rate(status: tb.Status) -> str:
+    return _rate(status.testbed.rate_bps if status.testbed else None)
 
 
 def _share(cpus: float | None) -> str:
@@ -95,16 +103,16 @@ def _interrupts(cpus: float | None) -> str:
     return f"of a CPU; interrupts {_share(cpus)}"
 
 
-def _print_doubts(seen: tb.Status) -> None:
-    asked, trip = seen.asked_round_trip_s, seen.round_trip_s
-    if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
+def _print_doubts(status: tb.Status) -> None:
+    target_s, trip = status.asked_round_trip_s, status.round_trip_s
+    if target_s and trip and abs(trip / target_s - 1) > USEFUL_ERROR:
         print_line(
             note_line(
                 "testbed.latency",
                 "the round trip differs from the latency asked for; is the machine busy?",
             )
         )
-    if not seen.realtime:
+    if not status.realtime:
         print_line(
             note_line(
                 "testbed.priority",
@@ -113,11 +121,11 @@ def _print_doubts(seen: tb.Status) -> None:
         )
 
 
-def print_testbed(found: tb.Testbed) -> None:
+def print_testbed(testbed: tb.Testbed) -> None:
     """Print a testbed that is up, and how to use it."""
-    print_line(f"testbed {found.name} is up: {_properties(found)}")
-    _print_nodes(found)
-    _print_uses(found.name)
+    print_line(f"testbed {testbed.name} is up: {_properties(testbed)}")
+    _print_nodes(testbed)
+    _print_uses(testbed.name)
 
 
 def print_states(states: Sequence[tb.Status]) -> None:

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from autotune.prediction.training import TrainingResult
 
 
-def print_training(model: TrainedModel, done: Sequence[TrainingResult]) -> None:
+def print_training(model: TrainedModel, results: Sequence[TrainingResult]) -> None:
     """Print the models that were compared, and the one that was written."""
     print_line(f"{model.cells} cells of {len(model.programs)} programs, {model.settings} settings")
-    rows = [[t.kind, f"{-t.cost * 100:+.1f} %", _options(t.options)] for t in done]
+    rows = [[t.kind, f"{-t.cost * 100:+.1f} %", _options(t.options)] for t in results]
     print_table("", ["model", ">on programs left out", "options chosen there"], rows)
     for note in model.notes:
         print_note(note)
     print_line(f"{model.kind} written to {model.model}", whole=True)
 
 
-def print_effects(model: TrainedModel, found: ProgramEffects) -> None:
+def print_effects(model: TrainedModel, effects: ProgramEffects) -> None:
     """Print how programs differ from what a calibration composes."""
     print_line(f"{model.cells} cells of {len(model.programs)} programs")
     rows = [
@@ -36,7 +36,7 @@ def print_effects(model: TrainedModel, found: ProgramEffects) -> None:
             f"{one.waiting:.2f}",
             f"{one.floor:.3f}",
         ]
-        for situation, one in sorted(found.situations.items())
+        for situation, one in sorted(effects.situations.items())
     ]
     columns = ["nodes", "ranks than cores", ">programs", ">slope", ">between", ">waiting", ">floor"]
     print_table("", columns, rows)

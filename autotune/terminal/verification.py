@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 
 def print_states(states: Sequence[FileState]) -> None:
+    """Print whether each published file is in force."""
     words = {True: "in force", False: "NOT in force", None: "unknown"}
     for state in states:
-        said = "not checked" if state.refused else words[state.in_force]
+        verdict = "not checked" if state.refused else words[state.in_force]
         if state.expiry is not None:
-            said = "expired"
-        print_line(f"{said}: {state.path}", whole=True)
+            verdict = "expired"
+        print_line(f"{verdict}: {state.path}", whole=True)
         print_hanging("  ", state.why)
         for note in state.unchecked:
             print_hanging("  ", f"{MARK}: {note.words}")
@@ -44,8 +45,8 @@ def print_checks(checks: Sequence[Recheck], most: int) -> None:
 
 def _print_renewals(renewals: Sequence[Renewal]) -> None:
     for one in renewals:
-        said = "renewed" if one.renewed else "NOT renewed"
-        print_line(f"{said}: {one.path}", whole=True)
+        verdict = "renewed" if one.renewed else "NOT renewed"
+        print_line(f"{verdict}: {one.path}", whole=True)
         print_hanging("  ", one.words)
 
 
@@ -63,6 +64,6 @@ def print_verification(result: VerifyResult, most: int) -> None:
     print_checks(result.checks, most)
     _print_renewals(result.renewals)
     _print_expired(result.lost)
-    lost = any(not (state.refused or state.expiry) for state in result.lost)
-    if lost or any(check.status in ("gone", "contradicted") for check in result.checks):
+    has_loss = any(not (state.refused or state.expiry) for state in result.lost)
+    if has_loss or any(check.status in ("gone", "contradicted") for check in result.checks):
         print_line("remove the file with autotune unpublish FILE, or search and publish again")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.api.cluster_definition import NONE_NEEDED, launch_options
+from autotune.api.cluster_definition import NO_OPTIONS, launch_options
 
 TOO_LITTLE = (
     "--mca btl ^ofi saves 0.900 s at a start, too little to leave out what may be the interconnect"
@@ -22,8 +22,8 @@ OFI = ("--mca", "btl", "^ofi")
             (),
             TOO_LITTLE,
         ),
-        (0.52, 0.5, (), NONE_NEEDED),
-        (0.5, 0.6, (), NONE_NEEDED),
+        (0.52, 0.5, (), NO_OPTIONS),
+        (0.5, 0.6, (), NO_OPTIONS),
     ],
 )
 def test_a_component_is_left_out_for_much_only(
@@ -33,4 +33,4 @@ def test_a_component_is_left_out_for_much_only(
 
 
 def test_a_library_without_the_component_needs_no_options() -> None:
-    assert launch_options({(): 0.5}) == ((), NONE_NEEDED)
+    assert launch_options({(): 0.5}) == ((), NO_OPTIONS)

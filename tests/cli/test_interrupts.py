@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from autotune.cli import dropped_interrupts_again
+from autotune.cli import repeat_lost_interrupts
 from autotune.study import noise
 from tests.cli.conftest import Cli
 
@@ -40,7 +40,7 @@ def test_a_dropped_interrupt_comes_again(dropping: Callable[[], None]) -> None:
     dropped = []
 
     def work() -> None:
-        with dropped_interrupts_again():
+        with repeat_lost_interrupts():
             dropping()
             dropped.append(dropping)
             time.sleep(60)
@@ -56,7 +56,7 @@ def test_another_mistake_is_reported_only() -> None:
         def __del__(self) -> None:
             raise ValueError
 
-    with dropped_interrupts_again():
+    with repeat_lost_interrupts():
         Mistaken()
         time.sleep(0.2)
 

@@ -31,6 +31,7 @@ PROSE = {
     "published", "are", "prints", "and", "itself", "is", "does", "gives", "reads", "wrote", "did",
     "writes", "would", "could", "had", "supports", "cannot", "uses", "was", "without", "starts",
     "measures", "in", "draws", "compares", "that", "works", "runs", "searches", "a", "executes",
+    "treats", "sets", "through",
 }
 # fmt: on
 """Words that follow the name of autotune in sentences."""

@@ -23,7 +23,7 @@ OWN_INIT = {
 """Classes whose ``__init__`` gives the code itself."""
 PLACES = {"Note": 0, "LockNews": 0, "note_line": 0, "DoctorFinding": 1, "SpaceFinding": 1}
 """Constructions of notes, with the position of the code among the arguments."""
-PRINTED = {"_failed": 2, "_document": 2}
+PRINTED = {"_report_error": 2, "_document": 2}
 """Functions of the command line that print an error, with the position of the code."""
 
 

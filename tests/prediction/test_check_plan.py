@@ -9,14 +9,14 @@ from autotune.stats import LookPlan
 
 
 def test_a_check_takes_few_runs_and_keeps_its_level() -> None:
-    plan = check_plan(0.02, bounded=False)
+    plan = check_plan(0.02, has_budget=False)
     assert 1 + 2 * plan.looks[-1] <= CHECK_RUNS
     assert plan.level >= 0.95
-    assert check_plan(0.02, bounded=True) == LookPlan(min_gain=0.02)
+    assert check_plan(0.02, has_budget=True) == LookPlan(min_gain=0.02)
 
 
 def test_a_clear_gain_is_proven_and_none_is_not() -> None:
-    plan = check_plan(0.02, bounded=False)
+    plan = check_plan(0.02, has_budget=False)
     default, faster = [1.0] * 11, [0.8] * 11
     assert plan.decide(default, faster).outcome == "better"
     draw = np.random.default_rng(3)

@@ -25,9 +25,9 @@ def test_the_shipped_model_knows_such_settings() -> None:
 
 @pytest.mark.mpi
 def test_they_are_named_only_if_all_operations_are_said_to_commute(open_mpi: Library) -> None:
-    stated = predict(TRACED, mpi=open_mpi.launcher, commutative_only=True).named
+    stated = predict(TRACED, mpi=open_mpi.launcher, commutative_only=True).answer
     assert commutative_values(stated.best or {}), "expected a program for which they matter"
-    named = predict(TRACED, mpi=open_mpi.launcher).named
+    named = predict(TRACED, mpi=open_mpi.launcher).answer
     assert not commutative_values(named.best or {})
     assert not commutative_values(named.setting)
 
