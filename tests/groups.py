@@ -20,7 +20,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """All tests of a file run in one process if they share a fixture or what a function keeps.
 
     A fixture of the module or a class, for example an MPI job whose output many tests read, or the
-    parsed sources that a cached function keeps, are otherwise made in each process. Every other test goes to the process that is free.
+    parsed sources that a cached function keeps, are otherwise made in each process.  Every other
+    test goes to the process that is free.
     """
     if config.getoption("dist") != "loadgroup":
         return None
