@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 
-SHARING = ('scope="module"', 'scope="class"', "TOGETHER = {")
+SHARING = ('scope="module"', 'scope="class"', "TOGETHER = {", "\n@cache\n")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """All tests of a file run in one process if the file has a fixture of the module or a class.
+    """All tests of a file run in one process if they share a fixture or what a function keeps.
 
-    Such a fixture, for example an MPI job whose output many tests read, is otherwise made in each
-    process. Every other test goes to the process that is free.
+    A fixture of the module or a class, for example an MPI job whose output many tests read, or the
+    parsed sources that a cached function keeps, are otherwise made in each process.  Every other
+    test goes to the process that is free.
     """
     if config.getoption("dist") != "loadgroup":
         return None

@@ -22,13 +22,27 @@ def shared():
 def test_shared(shared, number):
     pass
 """
+CACHED = """
+import pytest
+from functools import cache
+
+@cache
+def shared():
+    with open("made", "a") as file:
+        file.write("once\\n")
+
+@pytest.mark.parametrize("number", range(8))
+def test_shared(number):
+    shared()
+"""
 
 
 @pytest.mark.slow
-def test_a_fixture_of_a_module_is_made_in_one_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [SHARED, CACHED], ids=["fixture", "cache"])
+def test_a_fixture_of_a_module_is_made_in_one_process(tmp_path: Path, text: str) -> None:
     (tmp_path / "conftest.py").write_text("from tests.groups import pytest_xdist_make_scheduler\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "test_shared.py").write_text(SHARED)
+    (tmp_path / "test_shared.py").write_text(text)
     words = ["-p", "no:cacheprovider", "-n", "2", "--dist", "loadgroup"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words],

@@ -74,23 +74,25 @@ def listed(tree: ast.Module) -> Iterator[ast.Constant]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        sought, equal = only_compared(function)
         columns: list[tuple[list[str], ast.expr]] = []
         for node in ast.walk(function):
             if isinstance(node, ast.For):
                 columns.append((names_of(node.target), node.iter))
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
                 columns.append((["", *names_of(node.targets[0])], node.value.value))
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("parametrize"):
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parametrize":
                 columns.append((names_of(node.args[0]), node.args[1]))
-        for column, table in columns:
-            for row in rows(table, tables):
-                cells = row if len(column) > 1 or len(row) == 1 else [ast.Tuple(row)]
-                for name, cell in zip(column, cells, strict=False):
-                    if name in sought:
-                        yield from texts_of(cell, LISTED)
-                    elif name in equal:
-                        yield from texts_of(cell, SENTENCE)
+        texts = [
+            (name, text)
+            for column, table in columns
+            for row in rows(table, tables)
+            for name, cell in zip(column, row if column[1:] else [ast.Tuple(row)], strict=False)
+            for text in texts_of(cell, LISTED)
+        ]
+        sought, equal = only_compared(function) if texts else (set(), set())
+        for name, text in texts:
+            if name in sought or (name in equal and SENTENCE.search(text.value)):
+                yield text
 
 
 def texts_of(cell: ast.expr, pattern: re.Pattern[str]) -> Iterator[ast.Constant]:

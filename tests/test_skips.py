@@ -26,7 +26,7 @@ def test_marked():
 def test_a_reason_that_is_not_listed_fails(tmp_path: Path, reason: str, code: int) -> None:
     (tmp_path / "conftest.py").write_text("from tests.skips import pytest_sessionfinish\n")
     (tmp_path / "test_it.py").write_text(TESTS.format(reason))
-    words = ["-p", "no:cacheprovider", "-n", "2", "--rootdir", str(tmp_path), str(tmp_path)]
+    words = ["-p", "no:cacheprovider", "-n", "1", "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words], cwd=Path(__file__).parents[1], timeout=120,
         check=False, capture_output=True,

@@ -14,6 +14,7 @@ import pytest
 
 from autotune.terminal.message import WIDTH, fold
 from autotune.terminal.render import ErrorConsole
+from tests.cli.conftest import Cli
 
 LONG = "/scratch/projects/a_rather_long_name_of_a_project/and_its_user/with/a_folder/of_runs"
 WHOLE = [
@@ -75,11 +76,11 @@ def _at_a_terminal(words: list[str], cwd: Path) -> str:
 @pytest.mark.parametrize(
     "options", [("--metric", "("), ("--setting", f"@{LONG}/none.conf"), ("--mpi", f"{LONG}/bin")]
 )
-def test_an_error_of_the_command(options: tuple[str, str], tmp_path: Path) -> None:
+def test_an_error_of_the_command(options: tuple[str, str], tmp_path: Path, cli: Cli) -> None:
     """The lines of a terminal hold what those of a pipe do, and no path is broken."""
-    words = [sys.executable, "-m", "autotune", "run", "--ranks", "1", *options, "--", "true"]
-    printed = _at_a_terminal(words, tmp_path)
-    piped = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False).stderr
+    words = ("run", "--ranks", "1", *options, "--", "true")
+    printed = _at_a_terminal([sys.executable, "-m", "autotune", *words], tmp_path)
+    piped = cli(*words).err
     assert printed.split() == piped.split()
     paths = re.findall(r"\S*/scratch/\S*", piped)
     assert all(path in printed for path in paths)

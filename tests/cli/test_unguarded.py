@@ -15,9 +15,8 @@ from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi
 PROGRAM = """
-test $RANK = 0 || exit 0
 s=1000
-test -z "$OMPI_MCA_btl_sm_eager_limit" || s=0800
+test -z "$OMPI_MCA_btl_self_eager_limit" || s=0800
 echo x >> runs-$s
 runs=$(wc -l < runs-$s)
 echo time 0.$s$((runs * runs * 37 % 89 + 10))
@@ -29,9 +28,11 @@ a number of runs."""
 @pytest.fixture
 def line(work: Path, mpi_shell: str) -> list[str]:
     """The end of a command: a space of one parameter, and the program."""
-    (work / "one.toml").write_text("[parameters.btl_sm_eager_limit]\nlevels = [8192]\n")
-    words = ["--space", "./one.toml", "--metric", "time ([0-9.]+)", "--store", "r.db"]
-    return [*words, "--ranks", "2", "--", mpi_shell, PROGRAM]
+    space = work / "configs" / "spaces" / "one.toml"
+    space.parent.mkdir(parents=True)
+    space.write_text("[parameters.btl_self_eager_limit]\nlevels = [8192]\n")
+    words = ["--space", "one", "--metric", "time ([0-9.]+)", "--store", "r.db"]
+    return [*words, "--ranks", "1", "--", mpi_shell, PROGRAM]
 
 
 def one_line(text: str) -> str:
@@ -54,7 +55,7 @@ def test_nothing_is_proven_without_the_guard(
     assert (result["status"], result["guard"]) == ("unguarded", False)
     assert (result["recommended"], result["gain"]) == ({"setting": {}}, None)
     assert result["significant"] is False
-    assert result["best"]["setting"] == {"btl_sm_eager_limit": 8192}
+    assert result["best"]["setting"] == {"btl_self_eager_limit": 8192}
     assert [row["outcome"] for row in result["rounds"]] == [LOOKS_BETTER]
     said = one_line(done.out)
     assert HEADLINES["unguarded"] in said
@@ -95,17 +96,17 @@ def test_with_the_guard_it_is_a_study_of_its_own(
     cli: Cli, open_mpi: object, line: list[str], quiet: None
 ) -> None:
     """What the same command proves with the guard rests on no run that was made without it."""
-    assert cli("compare", "default", "btl_sm_eager_limit=8192", "--no-guard", *line).code == 0
+    assert cli("compare", "default", "btl_self_eager_limit=8192", "--no-guard", *line).code == 0
     done = cli(*SEARCH, "--json", "r.json", *line)
     assert done.code == 0, done.text
     result = json.loads(Path("r.json").read_text())
     assert (result["status"], result["guard"]) == ("recommended", True)
-    assert result["recommended"]["setting"] == {"btl_sm_eager_limit": 8192}
+    assert result["recommended"]["setting"] == {"btl_self_eager_limit": 8192}
     assert " +25" in Path(result["params_file"]).read_text()
     told = one_line(cli("status", result["study"], "--store", "r.db").out)
     assert HEADLINES["recommended"] in told
-    assert "btl_sm_eager_limit=8192: +25" in told
-    assert told.count("btl_sm_eager_limit") == 1
+    assert "btl_self_eager_limit=8192: +25" in told
+    assert told.count("btl_self_eager_limit") == 1
     # The same study, begun again without the guard, has no trial yet: nothing is shared.
     cli("search", "--no-guard", "--trials", "1", "--runs", "32", *line)
     with Store.open("r.db") as store:
@@ -115,7 +116,7 @@ def test_with_the_guard_it_is_a_study_of_its_own(
 
 @pytest.mark.slow
 def test_a_comparison_says_so_too(cli: Cli, open_mpi: object, line: list[str]) -> None:
-    words = ("compare", "default", "btl_sm_eager_limit=8192", "--pairs", "12")
+    words = ("compare", "default", "btl_self_eager_limit=8192", "--pairs", "12")
     done = cli(*words, "--no-guard", "--json", "c.json", *line)
     assert done.code == 0, done.text
     data = json.loads(Path("c.json").read_text())
