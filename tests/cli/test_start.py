@@ -20,8 +20,8 @@ from autotune.study.result import Finalist, Result
 from tests.contract.store_samples import key, ok
 
 HEAVY = {
-    "jinja2", "libcst", "llvmlite", "matplotlib", "numba", "numpy", "optuna", "pandas", "psycopg",
-    "pyarrow", "scipy", "sklearn", "statsmodels", "threadpoolctl", "yaml",
+    "cmaes", "jinja2", "libcst", "llvmlite", "matplotlib", "mpi4py", "numba", "numpy", "optuna",
+    "pandas", "psycopg", "pyarrow", "scipy", "sklearn", "statsmodels", "threadpoolctl", "yaml",
 }  # fmt: skip
 """What no command of this file may import."""
 DATABASE = {"sqlalchemy", "psutil"}
