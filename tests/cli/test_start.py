@@ -21,10 +21,11 @@ from tests.contract.store_samples import key, ok
 
 HEAVY = {
     "cmaes", "jinja2", "libcst", "llvmlite", "matplotlib", "mpi4py", "numba", "numpy", "optuna",
-    "pandas", "psycopg", "pyarrow", "scipy", "sklearn", "statsmodels", "threadpoolctl", "yaml",
+    "pandas", "psutil", "psycopg", "pyarrow", "scipy", "sklearn", "statsmodels", "threadpoolctl",
+    "yaml",
 }  # fmt: skip
 """What no command of this file may import."""
-DATABASE = {"sqlalchemy", "psutil"}
+DATABASE = {"sqlalchemy"}
 """What is imported only to open a results database."""
 CODE = """
 import json, sys
