@@ -6,7 +6,11 @@ are models or plain dataclasses; a dataclass is part of a document as it is.
 
 from __future__ import annotations
 
+import ast
 import functools
+import inspect
+import itertools
+import textwrap
 from operator import index
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -50,16 +54,15 @@ _CONFIG = ConfigDict(
     ser_json_inf_nan="constants",
 )
 """How documents are written and read."""
-_WITH_DOCSTRINGS = ConfigDict(use_attribute_docstrings=True)
 
 
 class Document(BaseModel):
     """A document, or a part of one: the fields are its keys, in their order.
 
-    The text below a field describes its key in the schema.
+    The text below a field describes its key in the schema (:func:`schema_of`).
     """
 
-    model_config = _CONFIG | _WITH_DOCSTRINGS | ConfigDict(frozen=True, defer_build=True)
+    model_config = _CONFIG | ConfigDict(frozen=True, defer_build=True)
 
     def to_json(self) -> dict[str, Any]:
         """The published form, in types that JSON has."""
@@ -132,9 +135,51 @@ class _OutputSchema(GenerateJsonSchema):
         return schema_of_value
 
 
+def _texts(kind: type[Document]) -> dict[str, str]:
+    """The text below each field in the source of a class; none for a class without source."""
+    try:
+        source = inspect.getsource(kind)
+    except OSError:  # create_model made the class.
+        return {}
+    body = ast.parse(textwrap.dedent(source)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for field, text in itertools.pairwise(body.body):
+        match field, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                found[name] = inspect.cleandoc(words)
+    return found
+
+
+def _describe(parent: type[Document]) -> None:
+    """Give the fields of the classes that derive from one the texts below them.
+
+    pydantic would read them where a class is made, and every command would take the time.
+    """
+    for kind in parent.__subclasses__():
+        _describe_fields(kind)
+        _describe(kind)
+
+
+@functools.cache
+def _describe_fields(kind: type[Document]) -> None:
+    texts: dict[str, str] = {}
+    for parent in reversed(kind.__mro__):
+        if parent is not Document and issubclass(parent, Document):
+            texts |= _texts(parent)
+    for name, field in kind.model_fields.items():
+        field.description = field.description or texts.get(name)
+    kind.model_config["use_attribute_docstrings"] = True  # for its parts that are dataclasses
+    kind.model_rebuild(force=True, raise_errors=False)
+
+
 def schema_of(model: Any, title: str) -> dict[str, Any]:
     """The JSON Schema of the output for ``model``: a model, a dataclass, or a list of such."""
-    adapter = TypeAdapter(list[model], config=_CONFIG | _WITH_DOCSTRINGS)
+    _describe(Document)
+    adapter = TypeAdapter(list[model], config=_CONFIG | ConfigDict(use_attribute_docstrings=True))
     schema = adapter.json_schema(mode="serialization", schema_generator=_OutputSchema)
     parts, root = schema.get("$defs", {}), schema["items"]
     if "$ref" in root:

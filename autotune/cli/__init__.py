@@ -67,7 +67,7 @@ def _run(arguments: list[str], closed_streams: frozenset[str]) -> int:
         code = 2 if isinstance(error, RunnerUsageError) else 1
         return _report_error(arguments, str(error), error.code, code)
     except ModuleNotFoundError as error:
-        words = missing_extra(error)
+        words = missing_extra(error, next(iter(arguments), ""))
         if words is None:
             raise
         return _report_error(arguments, words, "install.extra", 2)

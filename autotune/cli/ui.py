@@ -10,7 +10,7 @@ from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.terminal.render import print_line
 
-PACKAGES = ("starlette", "uvicorn")
+PACKAGES = ("jinja2", "matplotlib", "starlette", "uvicorn")
 EXTRA = 'pip install "mpi-autotune[ui]"'
 
 
@@ -40,7 +40,7 @@ def ui(
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}", code="install.extra"
+            f"autotune ui needs {', '.join(missing)}; install with {EXTRA}", code="install.extra"
         )
     from autotune.ui.server import is_local, listen, serve
 

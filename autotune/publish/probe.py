@@ -23,12 +23,11 @@ from runner.machine import describe_machine
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.own_python import OWN_PYTHON
+from runner.probe.command import small_program
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 
 TIMEOUT_S = 60.0
 DEAD = ("failed", "launch_error", "no_mpi")
-SMALL = ("--size", "8", "--count", "20")
 Names = set[tuple[str, str]]
 Stage = Callable[[Content], str]
 """The whole text of the file with the given content."""
@@ -122,14 +121,7 @@ class Prober:
         ranks = min(ranks, cores) if placed else ranks
         words = _fixed(self.cluster.options(self.library), set(expected), placed)
         spec = LaunchSpec(
-            program=(
-                *OWN_PYTHON,
-                "-m",
-                "runner.programs.micro",
-                operation,
-                *SMALL,
-                *options,
-            ),
+            program=tuple(small_program(self.library, operation, options)),
             ranks=ranks,
             env=_own_library(self.library) | dict(loading.env),
             expected=expected,

@@ -34,6 +34,7 @@ from runner.files.scratch import Scratch
 from runner.passwords import mask_password, mask_words
 
 VARIABLE = "AUTOTUNE_STORE"
+MOUNTS = Path("/proc/self/mounts")
 _PLACE_HINT = f"choose another place with --store PATH or ${VARIABLE}"
 _NETWORK = re.compile(
     r"(fuse\.)?(nfs\d*|lustre\w*|gpfs|beegfs\w*|fhgfs|cifs|smb\w*|afs|auristorfs|ceph\w*|gluster\w*|"
@@ -172,11 +173,16 @@ def _create(path: Path) -> None:
 def _mounts() -> list[tuple[str, str]]:
     """The mounted file systems; empty (which refuses nothing) if the system does not list them."""
     try:
-        import psutil  # It is slow to import, and few mount tables are unreadable.
-
-        return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+        lines = MOUNTS.read_bytes().splitlines()
     except OSError:
         return []
+    rows = [line.split(b" ") for line in lines]
+    return [(_plain(row[1]), os.fsdecode(row[2])) for row in rows if len(row) > 2]
+
+
+def _plain(word: bytes) -> str:
+    """A path of the table of mounts, in which blanks and backslashes are octal numbers."""
+    return os.fsdecode(re.sub(rb"\\([0-7]{3})", lambda code: bytes([int(code[1], 8)]), word))
 
 
 def network_filesystem(path: Path, mounts: Iterable[tuple[str, str]]) -> str | None:

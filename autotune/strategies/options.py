@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Literal
 
 from autotune.errors import UsageError
+from autotune.extras import EXTRAS
 
 OptionValue = int | float | str
 
@@ -105,7 +106,12 @@ def need(strategy: str, packages: Sequence[str]) -> None:
     if absent:
         raise UsageError(
             f"strategy {strategy} needs {' and '.join(absent)}, which is not installed: "
-            f"pip install {' '.join(absent)}, or choose another strategy (auto needs "
-            "nothing more)",
+            f"pip install {' '.join(map(_to_install, absent))}, or choose another strategy (auto "
+            "needs nothing more)",
             code="strategy.missing",
         )
+
+
+def _to_install(package: str) -> str:
+    """What pip installs for a package: the extra that brings it, if there is one."""
+    return f'"mpi-autotune[{EXTRAS[package][0]}]"' if package in EXTRAS else package

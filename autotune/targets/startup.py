@@ -12,10 +12,8 @@ from runner.machine import describe_machine
 from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.own_python import OWN_PYTHON
+from runner.probe.command import empty_program
 from runner.types import LaunchSpec, RunRecord
-
-PROGRAM = (*OWN_PYTHON, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,14 @@ def startup(
     runs: int = 3,
     cpus: frozenset[int] | None = None,
 ) -> Startup:
-    """Start an empty mpi4py program ``runs`` times after a warm-up, on ``cpus`` (None: anywhere).
+    """Start an empty MPI program ``runs`` times after a warm-up, on ``cpus`` (None: anywhere).
 
-    Raises WorkError if it fails, RunnerError if one of the CPUs may not be used.
+    Raises WorkError if it fails, RunnerError if one of the CPUs may not be used or if there is
+    neither mpi4py nor a compiler of the library.
     """
     cores = describe_machine().cores if cpus is None else count_cores(cpus)
     spec = LaunchSpec(
-        program=PROGRAM,
+        program=tuple(empty_program(library)),
         ranks=ranks,
         launch_options=options,
         oversubscribe=ranks > cores,

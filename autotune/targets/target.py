@@ -16,6 +16,7 @@ from autotune.config.app import (
     require_tunable,
 )
 from autotune.config.cluster import Cluster
+from autotune.config.shipped_programs import need_packages
 from autotune.errors import UsageError
 from autotune.notes import Note, Say, lock_notes, unheard
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
@@ -204,6 +205,7 @@ class Target:
         A relative path of the program means the file that the user sees, wherever it runs.
         """
         first, *words = self.app.program(self.input, self.ranks)
+        need_packages((first, *words))
         if self.fresh_copy and "/" in first and (exists(first) or not self._holds(first)):
             first = str(Path(first).absolute())
         return (first, *words)

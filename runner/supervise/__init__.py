@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from runner.supervise.messages import (
-    ExecRequest,
-    ExecResult,
-    Leftover,
-    PatternMatch,
-    RankSnapshot,
-    RunInterrupt,
-    StartError,
-    SupervisorLoss,
-    UnkillableError,
-)
-
 if TYPE_CHECKING:
-    from runner.supervise.client import DeferredInterrupts, Supervisor
+    from runner.supervise.client import Supervisor
+    from runner.supervise.interrupts import DeferredInterrupts
+    from runner.supervise.messages import (
+        ExecRequest,
+        ExecResult,
+        Leftover,
+        PatternMatch,
+        RankSnapshot,
+        RunInterrupt,
+        StartError,
+        SupervisorLoss,
+        UnkillableError,
+    )
 
 __all__ = [
     "DeferredInterrupts",
@@ -32,12 +33,13 @@ __all__ = [
     "SupervisorLoss",
     "UnkillableError",
 ]
+_ROOMS = {"DeferredInterrupts": "interrupts", "Supervisor": "client"}
+"""The modules of the names that are not in ``messages``."""
 
 
 def __getattr__(name: str) -> Any:
-    """Loads names that the supervision process itself does not need, so that it starts fast."""
-    if name not in ("DeferredInterrupts", "Supervisor"):
+    """Each name with its module only: a command that reads results needs the smallest one."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from runner.supervise import client
-
-    return getattr(client, name)
+    module = importlib.import_module(f"{__name__}.{_ROOMS.get(name, 'messages')}")
+    return getattr(module, name)

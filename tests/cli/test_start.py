@@ -20,11 +20,12 @@ from autotune.study.result import Finalist, Result
 from tests.contract.store_samples import key, ok
 
 HEAVY = {
-    "jinja2", "libcst", "llvmlite", "matplotlib", "numba", "numpy", "optuna", "pandas", "psycopg",
-    "pyarrow", "scipy", "sklearn", "statsmodels", "threadpoolctl", "yaml",
+    "cmaes", "jinja2", "libcst", "llvmlite", "matplotlib", "mpi4py", "numba", "numpy", "optuna",
+    "pandas", "psutil", "psycopg", "pyarrow", "scipy", "sklearn", "statsmodels", "threadpoolctl",
+    "yaml",
 }  # fmt: skip
 """What no command of this file may import."""
-DATABASE = {"sqlalchemy", "psutil"}
+DATABASE = {"sqlalchemy"}
 """What is imported only to open a results database."""
 CODE = """
 import json, sys

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.store import Store
+from autotune.store import Store, location
 from autotune.store.location import locate, mask_password, network_filesystem
 from tests.contract.store_samples import key, ok
 from tests.refusals import refused
@@ -267,9 +267,18 @@ def test_network_file_systems_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """No such mount can be made in a test, so another list of mounts takes the real one's place."""
-    mount = psutil._ntuples.sdiskpart("server:/", str(tmp_path), kind, "rw")
-    monkeypatch.setattr(psutil, "disk_partitions", lambda all=False: [mount])
-    message = refusal(tmp_path / "results.db", "store.file_system")
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    table = tmp_path / "mounts"
+    shown = str(folder).replace(" ", r"\040")
+    table.write_text(f"/dev/x / ext4 rw 0 0\nserver:/ {shown} {kind} rw 0 0\n")
+    monkeypatch.setattr(location, "MOUNTS", table)
+    message = refusal(folder / "results.db", "store.file_system")
     assert f"({kind})" in message
     assert "PostgreSQL" in message
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
+
+
+def test_the_mounts_of_this_machine_are_those_that_others_see() -> None:
+    seen = {(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)}
+    assert seen <= set(location._mounts())

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from autotune.space import Parameter, Space
 from autotune.strategies.codec import Codec
 from autotune.strategies.levels import Levels
+from autotune.strategies.models import sweeps
 from autotune.strategies.models.sparse import Beliefs, Columns, SparseEffects
 
 KNOWN = Beliefs(
@@ -67,6 +68,26 @@ def test_the_same_numbers_give_the_same_samples() -> None:
     first, second = (_fitted(FLAGS, Beliefs(), codes, logs, 3).samples for _ in range(2))
     assert (first == second).all()
     assert (_fitted(FLAGS, Beliefs(), codes, logs, 4).samples != first).any()
+
+
+@pytest.mark.parametrize("runs", [0, 1, 12, 50])
+def test_without_a_compiler_the_samples_are_the_same(
+    runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordered = Parameter("size", (1, 2, 4, 8, 16), default=1)
+    space = Space("mixed", (ordered, *(Parameter(f"p{i}", ("a", "b")) for i in range(9))))
+    rng = np.random.default_rng(runs)
+    codes = rng.integers(0, 3, (runs, 10))
+    logs = rng.normal(0.01, 0.05, runs) - 0.2 * (codes[:, 3] == 1)
+    assert sweeps.compiled() is not None, "there is a compiler here"
+    compiled = _fitted(space, Beliefs(), codes, logs).samples
+    monkeypatch.setattr(sweeps, "compiled", lambda: None)
+    assert (_fitted(space, Beliefs(), codes, logs).samples == compiled).all()
+
+
+def test_without_a_compiler_nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "compiler", lambda: None)
+    assert sweeps.compiled.__wrapped__() is None
 
 
 def test_few_runs_of_many_changes_show_the_level_that_helps() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from autotune.strategies.codec import Codec
 from autotune.strategies.levels import Floats, Levels, Matrix
-from runner.runtimes.core.kernels import load, scalars
+from autotune.strategies.models.sweeps import Sweeps
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Columns:
         for row, (place, codes) in enumerate(groups, start=len(free)):
             self.members[row, levels.starts[place] + np.array(codes)] = 1.0
         owners = [*levels.owner[free].tolist(), *(place for place, _ in groups)]
-        self.owners = np.array(owners, dtype=np.uint64)
+        self.owners = np.array(owners, dtype=np.int64)
         own = np.arange(len(owners)) < len(free)
         # A mandatory choice has no reference without it, so it has no mean cost.
         has_cost = own & codec.optional[np.array(owners, dtype=np.intp)]
@@ -134,27 +134,20 @@ def _draw(
     ]
     prior += [beliefs.spread_weight, noise_variance, weight, beliefs.tail]
     shapes = [(beliefs.spread_weight + has_cost.sum()) / 2, (weight + count) / 2]
-    samples = np.empty((beliefs.samples, width))
-    many = int(columns.owners.max()) + 1
-    load("autotune.strategies.models.sweeps").bind(
-        "sweep",
-        scalars([count, width, many, beliefs.burn, beliefs.thin, beliefs.samples]),
-        # An empty array has no address.
-        np.append(runs, 0).astype(np.uint64),
-        starts.astype(np.uint64),
-        columns.owners.copy(),
-        np.append(logs, 0.0),
-        columns.facts.copy(),
-        np.array(prior),
-        rng.standard_normal((sweeps, width + 1)),
-        rng.logistic(size=(sweeps, width)),
-        rng.standard_gamma((beliefs.tail + 1) / 2, (sweeps, max(count, 1))),
-        rng.standard_gamma(shapes, (sweeps, 2)),
-        samples,
-        np.empty((width, 2)),
-        np.empty(2 * count + many),
-    )()
-    return samples
+    return Sweeps(
+        runs=runs,
+        starts=starts,
+        owners=columns.owners,
+        logs=logs,
+        columns=columns.facts,
+        prior=np.array(prior),
+        burn=beliefs.burn,
+        thin=beliefs.thin,
+        normals=rng.standard_normal((sweeps, width + 1)),
+        logistics=rng.logistic(size=(sweeps, width)),
+        gammas=rng.standard_gamma((beliefs.tail + 1) / 2, (sweeps, max(count, 1))),
+        totals=rng.standard_gamma(shapes, (sweeps, 2)),
+    ).samples()
 
 
 def _groups(codec: Codec, place: int) -> list[tuple[int, list[int]]]:

