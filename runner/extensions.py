@@ -1,4 +1,4 @@
-"""Classes that installed packages add to a registry of autotune through entry points."""
+"""Classes that installed packages add to autotune's registries through entry points."""
 
 from __future__ import annotations
 

@@ -110,14 +110,14 @@ class TrainRequest(Request):
     features: tuple[str, ...] = option(
         (),
         "--features FILE",
-        "With --store: feature file of a program; its studies in the database are learned from. "
+        "With --store: features file of a program whose studies in the database are training data. "
         "May be repeated.",
     )
     model: str = option(
         "auto",
         "--model M",
-        "Kind of model: auto (the best on programs left out), knn, mlp or exposure; or composed: "
-        "how programs differ from what a calibration of their machine composes.",
+        "Kind of model: auto (the best one on programs that are left out), knn, mlp, exposure, or "
+        "composed (corrections to what the calibration of a machine predicts).",
     )
     preset: str | None = option(
         None, "--preset NAME", "Named set of options: thesis (plain knn or mlp) is the only one."
@@ -139,9 +139,9 @@ class EvaluateRequest(Request):
     leave_out: str = option(
         "program",
         "--leave-out WHAT",
-        "What is left out and predicted in turn: program, or, to see whether the model transfers, "
-        "cluster, ranks, machine or program+machine; report: all cells that are only for "
-        "reporting, at once.",
+        "What is left out and predicted in turn: program; to see whether the model transfers, "
+        "cluster, ranks, machine or program+machine; report (all cells that are only for "
+        "reporting, at once).",
     )
     models: tuple[str, ...] = option(
         (), "--model M", "Evaluate only this model; may be repeated. Default: all."

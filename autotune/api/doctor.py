@@ -99,7 +99,7 @@ def _jobs() -> list[DoctorFinding]:
         return [jobs_finding]
     pairs = [f"pids {a.pid} and {b.pid} on CPUs {cpu_list(cpus)}" for a, b, cpus in overlaps]
     data = [{"pids": [a.pid, b.pid], "cpus": cpu_list(cpus)} for a, b, cpus in overlaps]
-    advice = f"to start each job on cores of its own:  autotune cluster split {len(jobs)}"
+    advice = f"to start each job on its own cores:  autotune cluster split {len(jobs)}"
     return [
         jobs_finding,
         DoctorFinding(

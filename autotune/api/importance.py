@@ -199,7 +199,7 @@ def _unused_by_program(source: str, table: RunTable, features: Path | None) -> t
 
 def _proof_words(evidence: ParameterEvidence) -> str:
     return (
-        f"The proof of the study shows it all the same: {', '.join(evidence.proven)} "
+        f"The proof of the study shows it nevertheless: {', '.join(evidence.proven)} "
         f"{'matters' if len(evidence.proven) == 1 else 'each matter'} (together "
         f"{percent(evidence.gain)})"
     )

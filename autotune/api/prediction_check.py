@@ -135,10 +135,7 @@ def refusal(prediction: Prediction, unproven: bool) -> str:
         return f"{place.library.family} has no parameter files"
     if strange and not unproven:
         doubts = "; ".join(note.words for note in strange)
-        return (
-            f"{doubts}.  Check the setting here (--check), or write the file all the same "
-            "(--unproven)"
-        )
+        return f"{doubts}.  Check the setting here (--check), or write the file anyway (--unproven)"
     return ""
 
 

@@ -34,7 +34,7 @@ class PublishRequest(Request):
     list_formats: bool = option(
         False,
         "--formats",
-        "List the formats, and which of them this MPI library is seen to obey.",
+        "List the formats, and say which of them can be checked with this MPI library.",
     )
     out: str | None = option(
         None,
@@ -54,7 +54,7 @@ class PublishRequest(Request):
     unproven: bool = option(
         False,
         "--unproven",
-        "Write also formats for which no run here can show that they are obeyed.",
+        "Also write formats that no run can check here.",
     )
     spaces: tuple[str, ...] = FURTHER_SPACES
     mpi: str | None = same_option(TargetRequest, "mpi")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from autotune.api.analysis_requests import SOURCE
 from autotune.config.option import PATH, PERCENT, TIME, Request, late_option, option, part
-from autotune.study.request import BUDGET, GUARD, MAX_RUNS, MIN_GAIN, SPACE
+from autotune.study.request import BUDGET, GUARD, MIN_GAIN, SPACE
 from autotune.targets.request import TargetRequest
 
 ORDER_SEED = option(0, "--seed N", "Seed of the random generator (order of runs).", ge=0)
@@ -25,8 +25,8 @@ class FeaturesRequest(Request):
     method: Literal["auto", "pmpi", "mpi4py"] = late_option(
         "auto",
         "--method",
-        "How MPI calls are counted. pmpi: by the compiled profiling library, for any program; "
-        "mpi4py: in Python, for mpi4py programs; auto: the first of these that works.",
+        "How MPI calls are counted. pmpi: by the compiled profiling library, for any program. "
+        "mpi4py: in Python, for mpi4py programs. auto: the first of these that works.",
     )
     explain: bool = late_option(
         False, "--list", "List every feature with its unit and definition; run nothing."
@@ -57,8 +57,8 @@ class PredictRequest(Request):
     check: bool = option(
         False,
         "--check",
-        "Compare the predicted setting, or the one with the best score if none is certain enough, "
-        "with the default on this machine, by running --app or -- PROGRAM.",
+        "Compare the predicted setting with the default on this machine, by running --app or -- "
+        "PROGRAM. If no setting is certain enough, compare the one with the best score.",
     )
     run_recorded: bool = option(
         False, "--run-recorded", "With --check: run the command line that is recorded in FEATURES."
@@ -70,7 +70,13 @@ class PredictRequest(Request):
         TIME,
         gt=0,
     )
-    max_runs: int | None = MAX_RUNS
+    max_runs: int | None = option(
+        None,
+        "--runs N",
+        "Number of launches for --check, rejected ones included. Default: 24, or no limit with "
+        "--budget.",
+        ge=1,
+    )
     min_gain: float = MIN_GAIN
     target: TargetRequest = part(cluster="cluster")
     space: str | None = SPACE
@@ -113,8 +119,8 @@ class ClasswideRequest(Request):
     held_out: tuple[str, ...] = option(
         (),
         "--held-out APP[:INPUT[:RANKS]]",
-        "Program on which the setting is proven, but which does not take part in its choice. May "
-        "be repeated. Example: cannon:small:4.",
+        "Program that takes part in the proof, but not in the choice of the setting. May be "
+        "repeated. Example: cannon:small:4.",
     )
     preset: str = option("careful", "--preset P", "Set of defaults of the ANOVA: thesis, careful.")
     measure: bool = option(
@@ -123,7 +129,7 @@ class ClasswideRequest(Request):
     prune: bool = option(
         True,
         "--prune/--no-prune",
-        "Take out every parameter without which the setting is no slower.",
+        "Take out each parameter, unless the setting is shown to be slower without it.",
     )
     pairs: int | None = option(
         None,
@@ -150,8 +156,8 @@ class ClasswideRequest(Request):
     margin: float = option(
         0.02,
         "--margin PERCENT",
-        "Largest slowdown against the default that is tolerated for a single program, in percent. "
-        "The proof has to show that every program stays within it.",
+        "Largest slowdown of a single program that is tolerated, in percent. The proof must show "
+        "that every program stays within it.",
         PERCENT,
         ge=0.001,
         le=0.2,
@@ -172,9 +178,14 @@ class CalibrateRequest(Request):
     """What the operations of MPI cost on a cluster."""
 
     ranks: str = option(
-        "2,4", "--ranks N,M", "Numbers of ranks, separated by commas; each gets a table of its own."
+        "2,4", "--ranks N,M", "Numbers of ranks, separated by commas; each gets its own table."
     )
-    space: str | None = SPACE
+    space: str | None = option(
+        None,
+        "--space NAME|FILE",
+        "Parameter space whose levels are measured. Default: that of the MPI library.",
+        completion="spaces",
+    )
     budget_s: float | None = BUDGET
     seed: int = ORDER_SEED
     target: TargetRequest = part(*_PLACE)
@@ -193,7 +204,7 @@ class CollectivesRequest(Request):
     ranks: str = option(
         "2,4",
         "--ranks N,M",
-        "Communicator sizes (numbers of ranks), separated by commas; each gets a table of its own.",
+        "Communicator sizes (numbers of ranks), separated by commas; each gets its own table.",
     )
     sizes: str | None = option(
         None,
@@ -201,7 +212,9 @@ class CollectivesRequest(Request):
         "Message sizes in bytes: a list (8,64,1k) or a range in factors of 4 (8:1m). Default: 8 "
         "to 1M in powers of 2.",
     )
-    pairs: int = option(12, "--pairs N", "Pairs of runs (default, table) in the proof.", ge=6)
+    pairs: int = option(
+        12, "--pairs N", "Largest number of pairs of runs (default, table) in the proof.", ge=6
+    )
     min_gain: float = option(
         0.05,
         "--min-gain PERCENT",
@@ -213,8 +226,8 @@ class CollectivesRequest(Request):
     multi_object: bool = option(
         False,
         "--mcoll",
-        "Compare collectives in which every rank of a node sends to other nodes, too (PiP-MColl; "
-        "allgather, allreduce). No table names them: a program calls them.",
+        "Also compare collectives in which every rank of a node sends to other nodes (PiP-MColl; "
+        "allgather, allreduce). A table cannot select them: the program must call them.",
     )
     budget_s: float | None = BUDGET
     seed: int = ORDER_SEED

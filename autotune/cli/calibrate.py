@@ -1,4 +1,4 @@
-"""``autotune calibrate``: what the operations of MPI cost here, and how they answer to settings."""
+"""``autotune calibrate``: how long MPI's operations take here, and how settings change this."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @takes_request
 def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
-    """Measure what the operations of MPI cost on this cluster and how they answer to settings.
+    """Measure how long MPI's operations take on this cluster, and how settings change this.
 
-    Twice for each cluster, an hour apart, with another --seed. autotune predict then knows the
-    machine and needs one traced run of a program. The same command continues an interrupted
+    Calibrate each cluster twice, an hour apart, with another --seed. autotune predict then knows
+    the machine and needs one traced run of a program. The same command continues an interrupted
     calibration.
     """
     from autotune.api.target import find_target

@@ -123,7 +123,7 @@ def split(
 ) -> None:
     """Divide the cores of this node among several MPI jobs, and print a launcher line for each.
 
-    Started as usual, each of them would bind its ranks from the first core on.
+    Without these lines each job would bind its ranks from the first core on.
     """
     library = find_library(mpi)
     shares = divide_cores(jobs, library)

@@ -64,9 +64,7 @@ def trace(
     name: DatasetName,
     mpi: Mpi = None,
     guard: Guard = True,
-    force: Annotated[
-        bool, opt("--force", "Trace again the cells that have features already.")
-    ] = False,
+    force: Annotated[bool, opt("--force", "Trace cells again that already have features.")] = False,
     run_recorded: Annotated[
         bool,
         opt("--run-recorded", "Run the programs with the arguments that the dataset's card gives."),

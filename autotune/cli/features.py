@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Trace one run of a program and write its communication features (app_features.json).
 
-    The results database keeps them, too: a search of the program then begins with predicted
-    settings.
+    The features are also stored in the results database: a search of the program then begins with
+    predicted settings.
     """
     from autotune.api.feature_documents import TracedFeatures, feature_list
     from autotune.api.features import keep_features, traced_features

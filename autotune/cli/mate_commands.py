@@ -45,7 +45,7 @@ def translate(
 
     Functions that lead to a blocking call become coroutines; annotated loops become graphs of
     regions.  A construct that cannot be translated is reported with its line.  Regions that can be
-    compiled become functions of the module; for each other one a line says why it stays Python.
+    compiled become functions of the module; for each other region a line says why it stays Python.
     """
     # The import of libcst takes a while.
     from runner.runtimes.mate.translate import TranslationError, translation

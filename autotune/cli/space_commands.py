@@ -110,8 +110,8 @@ def discover_parameters(
         bool,
         opt(
             "--all",
-            "List parameters that cannot act too. Without this, two ranks are started to see what "
-            "carries the messages.",
+            "Also list parameters that cannot act. Without this option two ranks are started to "
+            "find the transport in use.",
         ),
     ] = False,
     cluster: ClusterName = "local",

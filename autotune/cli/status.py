@@ -36,7 +36,7 @@ def status(
 ) -> None:
     """Show the progress of a study: its workers, its running trials, the best setting so far.
 
-    Published files that have expired are named, with the commands for them.
+    It also names published files that have expired, with the commands for them.
     """
     expirations = expired_publications()
     with reading(store, live) as database:

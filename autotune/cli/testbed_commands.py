@@ -84,7 +84,7 @@ def up(
     name: Name = tb.DEFAULT_NAME,
     json_out: JsonOut = None,
 ) -> None:
-    """Start a testbed; one that is up with the same properties is left as it is."""
+    """Start a testbed; a testbed that is up with the same properties stays."""
     properties = (parse_latency(latency), parse_rate(rate))
     check_testbed_name(name)
     with ExitStack() as turn:
@@ -131,7 +131,7 @@ def down(
     ] = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Stop testbeds and clean up what broken ones have left."""
+    """Stop testbeds, and remove what broken ones have left."""
     removals = [tb.down(one) for one in ([name] if name else tb.names())]
     if write_document(removals, json_out):
         print_removals(removals)

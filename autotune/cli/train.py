@@ -54,7 +54,7 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
             folders = [str(dataset_of_features(store, features, scratch / "store"))]
         elif features:
             raise UsageError(
-                "--features is only used with --store; a dataset has feature files of its own "
+                "--features is only used with --store; a dataset has its own features files "
                 "(folder features)",
                 code="training.not_applicable",
             )

@@ -17,7 +17,10 @@ EXTRA = 'pip install "mpi-autotune[ui]"'
 def ui(
     host: Annotated[
         str,
-        opt("--host ADDRESS", "Address to listen on. Another than this machine's needs --remote."),
+        opt(
+            "--host ADDRESS",
+            "Address to listen on. An address that other machines can reach needs --remote.",
+        ),
     ] = "127.0.0.1",
     port: Annotated[
         int, opt("--port N", "Port to listen on; 0 takes a free one.", min=0, max=65535)
@@ -26,21 +29,20 @@ def ui(
         bool,
         opt(
             "--remote",
-            "Allow an address that other machines reach. The page is sent without encryption, "
-            "so whoever sees the traffic can read it and the token.",
+            "Allow an address that other machines can reach. The page is sent without encryption, "
+            "so anyone who sees the traffic can read it and the token.",
         ),
     ] = False,
     store: StoreUrl = None,
 ) -> None:
     """Show the results database as a web page on this machine, until Ctrl-C.
 
-    The page only reads. Its address has a secret token and is printed; nobody without the token
-    sees anything.
+    The page only reads. The printed address has a secret token; without the token nothing is shown.
     """
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"autotune ui needs {', '.join(missing)}; install with {EXTRA}", code="install.extra"
+            f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}", code="install.extra"
         )
     from autotune.ui.server import is_local, listen, serve
 

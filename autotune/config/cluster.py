@@ -142,7 +142,7 @@ class Cluster(BaseModel):
     def _testbed_has_its_cpus(self) -> Cluster:
         if self.cpus and self.testbed:
             raise ValueError(
-                f"testbed {self.testbed!r} has CPUs of its own; leave out cpus = {self.cpus!r}"
+                f"testbed {self.testbed!r} has its own CPUs; leave out cpus = {self.cpus!r}"
             )
         return self
 

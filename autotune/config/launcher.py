@@ -1,4 +1,4 @@
-"""Options of launchers, ``configs/launchers/NAME.toml``: how autotune treats each.
+"""Options of launchers, ``configs/launchers/NAME.toml``: the treatment of each.
 
 An option is written with its values, as in ``"--mca NAME VALUE"``, in the table of its treatment. A
 user's own file of a kind adds a launcher (see docs/howto/extending.md).
@@ -28,7 +28,7 @@ Treatment = Literal[
 ``variable``: an environment variable of the ranks; ``variables``: a list of them, as srun's
 ``--export``. ``parameter_file``: a file of such options. ``placement``: mapping, binding or
 ranking. ``places``: kept; places ranks in its own way. ``kept``: passed to the launcher. ``own``:
-autotune sets it itself if needed. ``dropped``: it changes output or batch requests, not the run.
+set by autotune itself if needed. ``dropped``: it changes output or batch requests, not the run.
 ``refused``: it would measure another job.
 """
 _PLAIN: tuple[Treatment, ...] = (

@@ -1,4 +1,4 @@
-"""What the programs that are shipped with autotune need, which its core does not."""
+"""What shipped programs need and the core of autotune does not."""
 
 from __future__ import annotations
 

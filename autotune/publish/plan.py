@@ -89,7 +89,7 @@ def plan_files(
     for name, why in unobeyed.items():
         if why is not None and not unproven:
             raise UsageError(
-                f"{name} cannot be proven here: {why}.\n--unproven writes it all the same, and "
+                f"{name} cannot be proven here: {why}.\n--unproven writes it anyway, and "
                 "notes it in the file.",
                 code="publish.unprovable",
             )
@@ -134,7 +134,7 @@ def _refuse_doubts(proposal: PublicationSource, force: bool) -> None:
         raise UsageError(
             f"{proposal.evidence.source} is not published:\n"
             + "\n".join(f"  - {doubt.words}" for doubt in proposal.doubts)
-            + "\n--force publishes it all the same.",
+            + "\n--force publishes it anyway.",
             code="publish.doubtful",
         )
 

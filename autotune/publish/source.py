@@ -224,8 +224,8 @@ def _other_library(
     if setting[MPI] != own or not named:
         raise UsageError(
             f"{origin}: its setting is for the MPI library {setting[MPI]}, and was proven against "
-            f"the default of {first}. Files for that library do nothing under {first}.\nTo publish "
-            f"them all the same, name the library: --mpi {setting[MPI]}",
+            f"the default of {first}. Files for that library have no effect under {first}.\nTo "
+            f"publish them anyway, name the library: --mpi {setting[MPI]}",
             code="publish.other_library",
         )
     return library

@@ -54,7 +54,7 @@ def remove(path: Path, force: bool = False) -> str:
             raise UsageError(
                 f"{path} was edited after autotune published it; undoing would lose the edits.\n"
                 f"{edited}.\nUndo your edits and give the command again, or use --force: it "
-                "removes what was published all the same and saves the edited file beside it.",
+                "removes the published part anyway and saves the edited file beside it.",
                 code="published.edited",
             )
         words = f"; the edited file was saved as {keep_edited(path)}"

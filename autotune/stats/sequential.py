@@ -218,7 +218,7 @@ class LookPlan:
         if look == self.looks[-1]:
             return Decision("undecided", f"not decided after {look} blocks", comparison, None)
         if comparison.verdict != "better" and self.win_chance(ratios) < self.futility:
-            return Decision("futile", "no win in sight", comparison, None)
+            return Decision("futile", "proof unlikely", comparison, None)
         return Decision("continue", "not decided yet", comparison, self._after(look))
 
     def _between_equals(self, look: int, comparison: Comparison) -> Decision:

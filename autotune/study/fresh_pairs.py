@@ -95,9 +95,9 @@ def fresh_findings(
         return []
     ends = (known_gain(fresh.lo), known_gain(fresh.hi)) if fresh.interval else None
     words = (
-        f"the proof showed {percent(proven_gain)}, and {fresh.n} fresh pairs, in which each run "
-        f"follows a run of its own setting, show {percent(fresh.gain)} ({interval(ends)}): a run "
-        "of the faster side leaves the machine slower for the next one, or the gain has passed"
+        f"the proof showed {percent(proven_gain)}, but {fresh.n} fresh pairs, in which each run "
+        f"follows a run of the same setting, show {percent(fresh.gain)} ({interval(ends)}): a run "
+        "of the faster side makes the machine slower for the next run, or the gain is gone"
     )
     data = {
         "setting": setting.to_json(),
@@ -257,7 +257,7 @@ def second_look(
     again, tail = later_blocks(blocks)
     decided = blocks.pairs(second, first=comparison.n)
     count = fresh_blocks(decided, comparison.gain)
-    words = "measuring fresh pairs: each run follows one of its own side"
+    words = "measuring fresh pairs: each run follows a run of the same side"
     watch(PhaseStarted("confirm", words, again.runs(count, 1)))
     fresh = look_again(again, count, least, budget, faster)
     side = second if faster else blocks.reference

@@ -288,7 +288,7 @@ def output_note(found: OutputComparison, verified: bool, default: bool = True) -
     instead = first["setting"] or "no such line"
     words += f": {first['reference'].strip()!r} became {instead.strip()!r}"
     if verified:
-        words += "; the results were verified all the same"
+        words += "; but the results were verified"
     elif not found.differing:
         words += "; other ranks or threads may be the reason"
     why = "verified" if verified else "" if found.differing else "layout"

@@ -52,7 +52,7 @@ MAX_RUNS = option(
 MIN_GAIN = option(
     0.02,
     "--min-gain PERCENT",
-    "Smallest gain that counts as a gain, in percent.",
+    "Smallest gain that counts, in percent.",
     PERCENT,
     ge=0,
     le=0.5,
@@ -129,25 +129,25 @@ class SearchRequest(Request):
     )
     min_gain: float = MIN_GAIN
     remeasure: bool = option(
-        False, "--remeasure", "Measure everything anew; take no runs from other studies."
+        False, "--remeasure", "Measure everything again; use no runs of other studies."
     )
     fidelity: bool = option(
         False,
         "--fidelity",
-        "Run each setting first in the cheap form of the input that the application's file "
-        "declares; those that show no gain there are not run in full. The proof is made of full "
-        "runs only.",
+        "Run each setting first in the cheap form of the input, which the application's file "
+        "declares. Settings that show no gain there get no full run. The proof uses full runs "
+        "only.",
     )
     starts: tuple[str, ...] = option(
         (),
         "--start SETTING",
-        "Setting to try first: name=value,..., @FILE, or study:ID, also of a study under another "
-        "MPI library, whose answer is then written in this one's words. May be repeated.",
+        "Setting to try first: name=value,..., @FILE, or study:ID. The setting of a study under "
+        "another MPI library is translated to this one. May be repeated.",
     )
     features: FilePath | None = option(
         None,
         "--features FILE",
-        "Warm start: file written by autotune features; the settings that the model predicts for "
+        "Warm start: file written by autotune features. The settings that the model predicts for "
         "it are tried first.",
         PATH,
     )

@@ -300,7 +300,7 @@ def comparisons_words(number: int) -> str:
     """How many searches and comparisons of a program the database has."""
     return (
         f"The database has {number} searches and comparisons of this program against this "
-        "default; each may be wrong with a probability of its own."
+        "default; each has its own error probability."
     )
 
 

@@ -304,9 +304,9 @@ def spells_note(blocks: Blocks, setting: Setting) -> Note | None:
     if len(logs) < SPELL_BLOCKS or (z := neighbours_z(logs)) < PROBABLE:
         return None
     words = (
-        f"{setting.key} or the reference has fast and slow spells of its own that last over "
-        "several blocks, so the blocks are not independent and the interval is too narrow: "
-        "measure again at another time (--remeasure)"
+        f"{setting.key} or the reference has fast and slow spells that last over several blocks, "
+        "so the blocks are not independent and the interval is too narrow: measure again at "
+        "another time (--remeasure)"
     )
     return Note("runs.spells", words, {"setting": setting.to_json(), "z": round(z, 2)})
 

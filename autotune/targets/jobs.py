@@ -72,7 +72,7 @@ def jobs_words(jobs: Sequence[MpiJob]) -> str:
 
 def split_words(jobs: Sequence[MpiJob]) -> str:
     """The command that shows how these jobs and one more get cores of their own."""
-    return f"to give each job cores of its own:  autotune cluster split {len(jobs) + 1}"
+    return f"to give each job its own cores:  autotune cluster split {len(jobs) + 1}"
 
 
 def shared_notes(cpus: frozenset[int] | None, ranks: int, one_node: bool = True) -> list[Note]:

@@ -23,7 +23,7 @@ class TargetRequest(Request):
     program: tuple[str, ...] | None = late_option(
         None,
         "[-- PROGRAM ARGS]",
-        "MPI program and its arguments after --, for example -- ./a.out 100. In place of --app.",
+        "MPI program and its arguments after --, for example -- ./a.out 100. Instead of --app.",
     )
     app: str | None = option(
         None,
@@ -60,13 +60,13 @@ class TargetRequest(Request):
         None,
         "--metric RE",
         "Time that the program prints: regular expression with one group around the number, such "
-        "as 'Time *= *(\\S+)', or json:KEY; auto: the figure that the program is known to print. "
+        "as 'Time *= *(\\S+)', or json:KEY. auto: the figure that this program is known to print. "
         "Default: that of --app, else wall time.",
     )
     metric_rate: str | None = late_option(
         None,
         "--metric-rate RE",
-        "Rate that the program prints (GB/s, ns/day), as --metric; a larger one is better.",
+        "Rate that the program prints (GB/s, ns/day), in the form of --metric; larger is better.",
     )
     metric_choice: MetricChoice | None = late_option(
         None,
@@ -77,7 +77,7 @@ class TargetRequest(Request):
     verify: str | None = late_option(
         None,
         "--verify RE",
-        "Check of the result: regular expression that the output has to contain, or json:KEY. "
+        "Check of the result: regular expression that the output must contain, or json:KEY. "
         "Default: that of --app, else exit code 0 only.",
     )
     verify_absent: str | None = late_option(
@@ -88,7 +88,7 @@ class TargetRequest(Request):
     exit_codes: str | None = late_option(
         None,
         "--exit-codes LIST",
-        "Exit codes of a run in which nothing failed, with commas. Default: that of --app, else 0.",
+        "Exit codes of a successful run, separated by commas. Default: that of --app, else 0.",
     )
     stdin: FilePath | None = late_option(
         None, "--stdin FILE", "File for the standard input of rank 0. Default: empty input.", TEXT
@@ -122,9 +122,9 @@ class TargetRequest(Request):
     commutative_only: bool = late_option(
         False,
         "--commutative-only",
-        "All operations of the programs' reductions commute (MPI_SUM and all others that MPI has "
-        "do). Allows algorithms that give wrong results otherwise. Default: only if a run shows "
-        "it.",
+        "All operations of the programs' reductions commute (as MPI_SUM and all others that MPI "
+        "predefines). Allows algorithms that give wrong results otherwise. Default: only if a run "
+        "shows it.",
     )
     command: str = ""
 

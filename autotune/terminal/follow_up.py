@@ -37,7 +37,7 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
     noise = FollowUp("See which gain can be detected here", on_this_target("noise", mpi=first))
     if result.status == "recommended":
         steps = [FollowUp("Use it", result.mpirun_with_file or result.mpirun)]
-        steps.append(FollowUp("Believe it", report.command))
+        steps.append(report)
         if publish is not None:
             words = ["publish", "--from", f"study:{result.study}", *publish]
             words += option_words(["--cluster"])

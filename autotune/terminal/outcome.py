@@ -120,22 +120,22 @@ def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool =
     gain, first, second = figures.gain, figures.a_median_s, figures.b_median_s
     if gain and first and second and gain * (first - second) < 0:
         print_line(
-            "the medians point the other way: the gain is that of the pairs, whose two "
-            "runs follow each other directly; the machine's speed changed between the pairs"
+            "the medians show the opposite: the machine's speed changed between the pairs; "
+            "the gain is that of the pairs, whose two runs follow each other directly"
         )
     fresh = figures.fresh
     if fresh is not None:
         ends = f" ({interval(fresh['ci95'])})" if fresh["ci95"] else ""
         print_line(
-            f"{fresh['pairs']} fresh pairs after it, each run behind one of its own side: "
+            f"{fresh['pairs']} fresh pairs after it, each run after a run of the same side: "
             f"{percent(fresh['gain'])}{ends}"
         )
     print_line(f"{figures.runs} runs, {figures.runs_rejected} rejected for foreign load")
     if figures.round > 1:
         print_line(
             f"comparison number {figures.round} of these "
-            f"{'settings' if libraries is None else 'libraries'}: each has an error "
-            "probability of 5 % of its own"
+            f"{'settings' if libraries is None else 'libraries'}: each has its own error "
+            "probability of 5 %"
         )
     if figures.comparisons > 1:
         print_line(comparisons_words(figures.comparisons))

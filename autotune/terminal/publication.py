@@ -89,6 +89,6 @@ def print_formats(rows: Sequence[FormatRow], library: Library) -> None:
         if row.cannot_be_proven:
             reasons.setdefault(row.cannot_be_proven, []).append(row.format)
     if reasons:
-        print_line("\nnot proven here (publish --unproven writes these formats all the same):")
+        print_line("\nnot proven here (publish --unproven writes these formats anyway):")
     for why, names in reasons.items():
         print_hanging("  ", f"{', '.join(names)}: {why}")

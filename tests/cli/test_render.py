@@ -90,7 +90,7 @@ def test_many_steps_of_one_kind_are_one_line(
 def test_verdicts_are_words_for_people(snapshot: SnapshotAssertion) -> None:
     verdicts = [
         ("futile", "a gain of 2 % is ruled out"),
-        ("futile", "no win in sight"),
+        ("futile", "proof unlikely"),
         ("futile", "another finalist won"),
         ("continue", "not decided yet"),
         ("better", "the interval lies above 0"),
