@@ -202,3 +202,9 @@ def test_what_counts_as_a_phrase(source: str, count: int, tmp_path: Path) -> Non
     file = tmp_path / "planted.py"
     file.write_text(source)
     assert len(phrases(file)) == count
+
+
+def test_snapshots_are_those_of_any_machine() -> None:
+    """Without addresses of objects and names of temporary files."""
+    machine = re.compile(r"0x[0-9a-f]{6,}|/tmp/")
+    assert [str(p) for p in HERE.rglob("*.ambr") if machine.search(p.read_text())] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,11 @@ _TEXTS: list[str] = []
 
 
 def refused(action: Callable[[], Any]) -> None:
-    """Note with which code and words an action is refused."""
+    """Note with which code and words an action is refused, without addresses of objects."""
     try:
         action()
     except IntranodeError as error:
-        _TEXTS.append(f"[{error.code}] {error}")
+        _TEXTS.append(re.sub(" at 0x[0-9a-f]+", "", f"[{error.code}] {error}"))
     else:
         _TEXTS.append("nothing is refused")
 
