@@ -35,9 +35,9 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.strategies import create
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.comparison import ComparisonRequest, compare_on
-from autotune.study.evaluator import Bench
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.rounds import Rounds
 from autotune.study.simulation import MemoryTrialStore

@@ -17,7 +17,7 @@ from autotune.names import names_path
 from autotune.notes import Note
 from autotune.space.setting import SettingValues
 from autotune.space.trust import check_name
-from autotune.study.parts import Checks
+from autotune.study.checks import Checks
 from autotune.wording import count
 from runner.types import all_finite
 

@@ -23,7 +23,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Value
 from autotune.store import Store, StudyRecord
-from autotune.study.trial_store import history_of
+from autotune.study.run_history import history_of
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED
 
 if TYPE_CHECKING:

@@ -14,8 +14,15 @@ from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store.leases import LEASE_S
 from autotune.study.budget import SearchPlan
 from autotune.study.result import FINISHED, SESSION
-from autotune.study.run_history import CONFIRM, DEFAULT_PHASE, RACE, SEARCH, WARMUP, RunHistory
-from autotune.study.trial_store import history_of
+from autotune.study.run_history import (
+    CONFIRM,
+    DEFAULT_PHASE,
+    RACE,
+    SEARCH,
+    WARMUP,
+    RunHistory,
+    history_of,
+)
 from autotune.wording import count, percent, remaining, seconds, short_setting
 from runner.types import finite
 

@@ -14,9 +14,8 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.study.parts import LayoutRow
 from autotune.study.result import Result
-from autotune.study.run_history import DEFAULT_KEY, RunHistory
+from autotune.study.run_history import DEFAULT_KEY, RunHistory, history_of
 from autotune.study.search import SearchStudy
-from autotune.study.trial_store import history_of
 from autotune.targets.layout import Layout
 
 

@@ -22,7 +22,7 @@ from autotune.notes import Note, Say
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.request import Crew, SearchRequest
-from autotune.study.result import Result, follow_moved_study
+from autotune.study.result import Result
 from autotune.study.search import SearchStudy
 from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
@@ -122,9 +122,7 @@ class _Jobs:
                 self.submit()
                 words = "all workers have ended; starting one more, which continues"
                 say(Note("workers.again", words))
-            trials = store.trials(
-                follow_moved_study(store, store.get_study(self.search.study.id)).id
-            )
+            trials = store.trials(store.follow_moved(store.get_study(self.search.study.id)).id)
             trials_done = sum(t.state != "running" for t in trials)
             line = (
                 f"{count(states['running'], 'worker')} running, {states['pending']} waiting; "

@@ -17,9 +17,10 @@ from typing import ClassVar, Generic, TypeVar
 from autotune.config.app import load_app
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.comparison import hang_limit
-from autotune.study.evaluator import Bench, Evaluator
+from autotune.study.evaluator import Evaluator
 from autotune.study.inactive import inactive_in, inactive_words
 from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.targets.target import Target

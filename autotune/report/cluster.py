@@ -19,8 +19,7 @@ from autotune.report.study import proof_ratios, study_section
 from autotune.store import Store, StudyRecord, StudySummary
 from autotune.study.checks import MARK, StoredAnswer, unchecked
 from autotune.study.result import Result
-from autotune.study.run_history import DEFAULT_KEY
-from autotune.study.trial_store import history_of
+from autotune.study.run_history import DEFAULT_KEY, history_of
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,

@@ -8,13 +8,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from autotune.notes import Note
 from autotune.space.commutativity import commutative_values
 from autotune.store import StudyKey, StudyRecord, StudySummary
 from autotune.store.keys import NOISE, OPERATIONS
-from autotune.study.parts import ResultChecks
+
+
+class DifferingPair(TypedDict):
+    """A line of the reference's output, and the most similar one of the setting."""
+
+    reference: str
+    setting: str
+    """The most similar new line; empty: none."""
+
+
+class OutputFigures(TypedDict):
+    """How the output of a setting compares with that of the default (or of A)."""
+
+    compared: bool
+    """Whether both sides had enough runs."""
+    lines: int
+    """Lines that are the same in all runs of the default (or of A)."""
+    differing: int
+    """Those that no run of the setting has."""
+    expected: int
+    """Those that other ranks or threads may have changed."""
+    runs: list[int]
+    """Runs of the default (or A), and of the setting."""
+    shown: list[DifferingPair]
+    """Some of the lines that differ."""
+
+
+class ResultChecks(TypedDict):
+    """What was checked of the results of runs."""
+
+    verified: Literal["application", "pattern", "json"] | None
+    """What verified the results."""
+    runs: int
+    verified_runs: int
+    output: OutputFigures | None
+    """The comparison of the output; null: there is nothing to compare."""
+
+
+Checks = Annotated[
+    ResultChecks | None,
+    Field(description="What was checked of the results; null: nothing was measured."),
+]
 
 UNCHECKED = "result.unchecked"
 MARK = "unchecked"

@@ -18,11 +18,12 @@ from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_
 from autotune.store import Store
 from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.checks import StoredAnswer, unchecked
+from autotune.study.checks import ResultChecks, StoredAnswer, unchecked
 from autotune.study.comparison_document import (
     BothLibraries,
     ComparisonFigures,
     LibraryFigures,
+    LibrarySide,
     Verdict,
 )
 from autotune.study.conclusion import NextStep, compare_step
@@ -30,10 +31,10 @@ from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.fresh_pairs import SecondLook, later_blocks, second_look
 from autotune.study.inactive import inactive_difference
-from autotune.study.libraries import OtherLibrary, described
+from autotune.study.libraries import OtherLibrary
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
 from autotune.study.output_check import result_checks
-from autotune.study.parts import GainOnPairs, Rejections, ResultChecks
+from autotune.study.parts import GainOnPairs, Rejections
 from autotune.study.proof import (
     Blocks,
     Confirmation,
@@ -101,9 +102,7 @@ class ComparisonRequest:
         """Library and program of both sides, ``a`` and ``b``; None if there is one library."""
         if self.other is None:
             return None
-        first, second = (
-            described(side.library, side.program[0]) for side in (self.target, self.other.target)
-        )
+        first, second = (_library_side(side) for side in (self.target, self.other.target))
         return {"a": first, "b": second}
 
 
@@ -245,6 +244,13 @@ def _fresh_row(fresh: Comparison) -> GainOnPairs:
     ends = (known_gain(fresh.lo), known_gain(fresh.hi))
     return GainOnPairs(
         gain=known_gain(fresh.gain), ci95=ends if fresh.interval else None, pairs=fresh.n
+    )
+
+
+def _library_side(target: Target) -> LibrarySide:
+    library = target.library
+    return LibrarySide(
+        name=library.family, version=library.version, path=library.bin, program=target.program[0]
     )
 
 

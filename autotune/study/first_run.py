@@ -23,8 +23,14 @@ from typing import Any
 from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.store import Store
-from autotune.study.run_history import DEFAULT_KEY, FIRST_RUN, FirstRun, HistoryEntry, RunHistory
-from autotune.study.trial_store import history_of
+from autotune.study.run_history import (
+    DEFAULT_KEY,
+    FIRST_RUN,
+    FirstRun,
+    HistoryEntry,
+    RunHistory,
+    history_of,
+)
 from autotune.targets.target import Target
 from autotune.targets.written_files import FileLook, compare_looks, look
 from autotune.wording import count, seconds

@@ -19,8 +19,9 @@ from autotune.strategies import (
     Proposal,
     Strategy,
 )
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Bench, Evaluator
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import (
     DefaultMeasured,
     PhaseStarted,

@@ -18,7 +18,7 @@ from typing import Literal
 from autotune.config.app import App
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
-from autotune.study.parts import DifferingPair, OutputFigures, ResultChecks
+from autotune.study.checks import DifferingPair, OutputFigures, ResultChecks
 from autotune.study.printed_lines import LineIndex, PrintedLine
 from autotune.study.run_history import RunHistory
 from autotune.wording import count, whole_number

@@ -19,42 +19,6 @@ class Rejections(TypedDict):
     rejected: int
 
 
-class DifferingPair(TypedDict):
-    """A line of the reference's output, and the most similar one of the setting."""
-
-    reference: str
-    setting: str
-    """The most similar new line; empty: none."""
-
-
-class OutputFigures(TypedDict):
-    """How the output of a setting compares with that of the default (or of A)."""
-
-    compared: bool
-    """Whether both sides had enough runs."""
-    lines: int
-    """Lines that are the same in all runs of the default (or of A)."""
-    differing: int
-    """Those that no run of the setting has."""
-    expected: int
-    """Those that other ranks or threads may have changed."""
-    runs: list[int]
-    """Runs of the default (or A), and of the setting."""
-    shown: list[DifferingPair]
-    """Some of the lines that differ."""
-
-
-class ResultChecks(TypedDict):
-    """What was checked of the results of runs."""
-
-    verified: Literal["application", "pattern", "json"] | None
-    """What verified the results."""
-    runs: int
-    verified_runs: int
-    output: OutputFigures | None
-    """The comparison of the output; null: there is nothing to compare."""
-
-
 class DecidingStep(TypedDict):
     """What would decide an open question."""
 
@@ -160,15 +124,6 @@ class SwitchedLibrary(TypedDict):
     """Whether the program's own figure was compared, or whole launches."""
 
 
-class LibrarySide(TypedDict):
-    """The library and the program of one side of a comparison."""
-
-    name: str
-    version: str
-    path: str
-    program: str
-
-
 class LayoutRow(TypedDict):
     """A layout that was tried, with its fastest setting."""
 
@@ -183,10 +138,6 @@ class LayoutRow(TypedDict):
     setting: ValuesByName
 
 
-Checks = Annotated[
-    ResultChecks | None,
-    Field(description="What was checked of the results; null: nothing was measured."),
-]
 RejectionList = Annotated[
     list[Rejections],
     Field(description="Settings with runs that were rejected for foreign load."),

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Bench, Evaluator
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks

@@ -21,8 +21,8 @@ from typing import Any, Literal
 
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import Decision, LookPlan
+from autotune.study.bench import Bench
 from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import Bench
 from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, FRESH_RUNS, fresh_blocks
 from autotune.study.parts import PrunedSetting

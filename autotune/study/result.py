@@ -26,11 +26,9 @@ from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.setting import SettingValues
-from autotune.store import Store, StudyRecord
-from autotune.store.model import MOVED
+from autotune.study.checks import Checks
 from autotune.study.parts import (
     BestSeen,
-    Checks,
     DecidingStep,
     DefaultFigures,
     GainOnPairs,
@@ -277,13 +275,6 @@ class Result:
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
             raise damaged_result(problem) from None
         return result
-
-
-def follow_moved_study(store: Store, study: StudyRecord) -> StudyRecord:
-    """The study that is measured in place of ``study``; ``study`` itself if there is no other."""
-    if study.status != MOVED or study.result is None:
-        return study
-    return store.find_study(str(study.result["to"]))
 
 
 def damaged_result(problem: Exception) -> WorkError:

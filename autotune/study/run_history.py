@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
-from autotune.store import StoredRun
+from autotune.store import Store, StoredRun
 from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
@@ -298,3 +298,21 @@ class RunHistory:
     def launched_s(self) -> float:
         """Wall seconds spent inside launches."""
         return sum(entry.record.wall_s for entry in self.entries)
+
+
+def history_of(
+    store: Store,
+    study_id: int,
+    place: str | None = None,
+    brief: bool = True,
+    lines: bool = False,
+) -> RunHistory:
+    """All runs of a stored study, as seen from a place.
+
+    ``brief``: without their output; ``lines``: with their printed lines all the same.
+    """
+    found = store.runs(study_id, brief=brief, lines=lines or not brief)
+    history = RunHistory.of(map(entry_of, found), place)
+    first = first_runs_of(store.documents(study_id, FIRST_RUN).values())
+    history.first_runs = sorted(first, key=lambda run: run.order)
+    return history

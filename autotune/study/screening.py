@@ -24,6 +24,7 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.cheap_and_full import (
     both_forms,
@@ -32,7 +33,7 @@ from autotune.study.cheap_and_full import (
     scatter_of,
     shows_none,
 )
-from autotune.study.evaluator import Bench, Evaluator
+from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.study.screening_summary import OFF, why_off

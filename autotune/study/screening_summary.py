@@ -92,7 +92,8 @@ def stored_summary(store: Store, study: StudyRecord) -> ScreeningSummary | None:
     if link is None:
         return None
     # Most studies have no cheap runs, and their readers need no statistics.
-    from autotune.study.trial_store import history_of, trial_of
+    from autotune.study.run_history import history_of
+    from autotune.study.trial_store import trial_of
 
     try:
         cheap = store.find_study(str(link["study"]))

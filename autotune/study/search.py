@@ -31,13 +31,15 @@ from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.checks import StoredAnswer, unchecked
 from autotune.study.conclusion import conclude, count_runs
-from autotune.study.evaluator import Bench, Evaluator, MachineEvaluator
+from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.executables import stored_executables, unseen_notes
-from autotune.study.libraries import OtherLibrary, library_rows, switch_to
+from autotune.study.libraries import OtherLibrary
+from autotune.study.library_switch import library_rows, switch_to
 from autotune.study.loop import POLL_S
 from autotune.study.operations import allows, first_known, remarks_on
 from autotune.study.parts import LibraryLaunches, SwitchedLibrary
@@ -52,14 +54,13 @@ from autotune.study.result import (
     NOTHING_LEFT,
     SESSION,
     Result,
-    follow_moved_study,
 )
-from autotune.study.run_history import WARMUP, RunHistory
+from autotune.study.run_history import WARMUP, RunHistory, history_of
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
 from autotune.study.study import MEASURED, MeasuredStudy
 from autotune.study.study_key import study_key
-from autotune.study.trial_store import StoredTrials, history_of
+from autotune.study.trial_store import StoredTrials
 from autotune.study.warnings import sharing_warnings
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
@@ -174,7 +175,7 @@ class SearchStudy(MeasuredStudy):
     def followed_answer(self) -> Result | None:
         """The stored result of the study that is measured in place of this one, as it is stored."""
         study = self.store.get_study(self.study.id)
-        return answer_of(follow_moved_study(self.store, study), self.plan)
+        return answer_of(self.store.follow_moved(study), self.plan)
 
     def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
         """Measure to the end and store the result; None if another worker runs the proof.
@@ -435,7 +436,7 @@ def searched_space(
     Levels that need operations which commute are in it only if the program has no others; the
     first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
     of the budget. Raises UsageError if no parameter is left, and as
-    :class:`~autotune.study.evaluator.Bench` if the default does not run.
+    :class:`~autotune.study.bench.Bench` if the default does not run.
     """
     history = evaluator.history
     if not commutative_levels(space):

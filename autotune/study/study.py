@@ -21,11 +21,11 @@ from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.leases import BEAT_S
 from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import MachineEvaluator, Side
+from autotune.study.evaluator import MachineEvaluator
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.executables import current_key
-from autotune.study.libraries import OtherLibrary, sides_of
-from autotune.study.trial_store import history_of
+from autotune.study.libraries import OtherLibrary, Side, sides_of
+from autotune.study.run_history import history_of
 from autotune.targets.layout import replaced_note
 from autotune.targets.target import Target, limit_note
 from runner.cpus import cpu_list

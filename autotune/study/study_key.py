@@ -16,7 +16,6 @@ from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
 from autotune.store.model import MOVED
-from autotune.study.result import follow_moved_study
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import file_hash, program_hash
 from autotune.targets.target import Target
@@ -132,7 +131,7 @@ def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> No
 
     Raises UsageError if the worker would measure another study.
     """
-    measured = follow_moved_study(store, begun)
+    measured = store.follow_moved(begun)
     if measured.hash == own.hash:
         return
     unlike = measured.key.has_guard != own.key.has_guard  # A node has no part in this.

@@ -19,7 +19,7 @@ from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation
 from autotune.study.executables import changed_executables
-from autotune.study.run_history import FIRST_RUN, SEARCH, RunHistory, entry_of, first_runs_of
+from autotune.study.run_history import SEARCH, RunHistory, entry_of, history_of
 
 
 @dataclass
@@ -118,24 +118,6 @@ def _taught(attrs: Mapping[str, object]) -> float:
 
 EFFECTIVE = "effective"
 REUSED = "reused"
-
-
-def history_of(
-    store: Store,
-    study_id: int,
-    place: str | None = None,
-    brief: bool = True,
-    lines: bool = False,
-) -> RunHistory:
-    """All runs of a stored study, as seen from a place.
-
-    ``brief``: without their output; ``lines``: with their printed lines all the same.
-    """
-    found = store.runs(study_id, brief=brief, lines=lines or not brief)
-    history = RunHistory.of(map(entry_of, found), place)
-    first = first_runs_of(store.documents(study_id, FIRST_RUN).values())
-    history.first_runs = sorted(first, key=lambda run: run.order)
-    return history
 
 
 @dataclass

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.checks import MARK, UNCHECKED, checks_words, shown_lines
+from autotune.study.checks import MARK, UNCHECKED, ResultChecks, checks_words, shown_lines
 from autotune.study.comparison_document import BothLibraries, ComparisonFigures, LibraryFigures
 from autotune.study.library_switch import switch_words
-from autotune.study.parts import DecidingStep, Rejections, ResultChecks
+from autotune.study.parts import DecidingStep, Rejections
 from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
 from autotune.terminal.command_line import command_line, option_words, this_command

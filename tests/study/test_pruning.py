@@ -7,8 +7,8 @@ import pytest
 
 from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.evaluator import Bench
 from autotune.study.proof import Pairs, is_missed
 from autotune.study.pruning import SURE_BLOCKS, Pruner, certain, groups, without, without_all
 from autotune.study.simulation import SimulatedEvaluator

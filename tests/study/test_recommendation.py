@@ -9,8 +9,8 @@ import pytest
 
 from autotune.space import InactiveParameters, Setting, Space
 from autotune.study import recommendation
+from autotune.study.bench import Bench
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.evaluator import Bench
 from autotune.study.fresh_pairs import (
     FRESH_BLOCKS,
     FRESH_LEAST,
