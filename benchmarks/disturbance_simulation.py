@@ -31,16 +31,16 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
 from autotune.errors import WorkError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
 from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.strategies import create
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.comparison import ComparisonRequest, compare_on
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.rounds import Rounds
-from autotune.study.simulation import MemoryTrialStore
+from autotune.testing.simulation import MemoryTrialStore
 from benchmarks.classwide_simulation import program
 from benchmarks.common import commit, document, run_benchmark
 from benchmarks.disturbances import (

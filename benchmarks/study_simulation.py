@@ -20,11 +20,11 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import run_procedure
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 
 Noise = Callable[[np.random.Generator, int], float]

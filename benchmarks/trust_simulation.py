@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import HistoryEntry
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.run_history import HistoryEntry
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import space
 

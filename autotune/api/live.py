@@ -9,12 +9,8 @@ from typing import Any
 
 from autotune.api.status import StudyStatus, state_of
 from autotune.errors import AutotuneError
-from autotune.space import Setting
-from autotune.store import OwnerProcess, Store, StudyRecord
-from autotune.store.leases import LEASE_S
-from autotune.study.budget import SearchPlan
-from autotune.study.result import FINISHED, SESSION
-from autotune.study.run_history import (
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import (
     CONFIRM,
     DEFAULT_PHASE,
     RACE,
@@ -23,6 +19,10 @@ from autotune.study.run_history import (
     RunHistory,
     history_of,
 )
+from autotune.space import Setting
+from autotune.store import OwnerProcess, Store, StudyRecord
+from autotune.store.leases import LEASE_S
+from autotune.study.result import FINISHED, SESSION
 from autotune.wording import count, percent, remaining, seconds, short_setting
 from runner.types import finite
 

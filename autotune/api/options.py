@@ -12,11 +12,11 @@ from typing import Any, TypedDict, Unpack, cast
 from autotune.api.figures import measured_target
 from autotune.api.target import find_target
 from autotune.errors import UsageError
+from autotune.measurement.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
 from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import Store
 from autotune.strategies import OptionValue
-from autotune.study.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
 from autotune.study.request import SearchRequest
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target

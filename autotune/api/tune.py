@@ -21,9 +21,9 @@ from autotune.api.options import (
 )
 from autotune.api.search import begin_search
 from autotune.api.study import Study
+from autotune.measurement.events import Watcher
 from autotune.space import Space
 from autotune.strategies import Strategy
-from autotune.study.events import Watcher
 from autotune.study.request import SearchRequest
 from autotune.targets.metric import Objective
 from autotune.targets.request import TargetRequest

@@ -24,8 +24,8 @@ from autotune.store.location import VARIABLE
 from autotune.study.request import Crew, SearchRequest
 from autotune.study.result import Result
 from autotune.study.search import SearchStudy
-from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
+from autotune.workers.worker_trust import judge_request
 from runner import files
 from runner.errors import RunnerError
 from runner.files.json_text import parse_json

@@ -24,8 +24,8 @@ def noise(
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
     from autotune.api.figures import measured_target
     from autotune.api.target import silent_say
+    from autotune.comparison.noise import measure_noise
     from autotune.store import Store
-    from autotune.study.noise import measure_noise
     from autotune.terminal.progress import Progress
 
     say = silent_say if quiet else to_stderr

@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
+from autotune.measurement.checks import MARK, StoredAnswer, checks_words, shown_lines, unchecked
+from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
-from autotune.study.checks import MARK, StoredAnswer, checks_words, shown_lines, unchecked
 from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.wording import (
     WHY_UNGUARDED,

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.config.app import App
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.output_check import result_checks
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats import (
@@ -24,16 +27,13 @@ from autotune.stats import (
     required_pairs,
     scatter,
 )
-from autotune.study.budget import Budget, SearchPlan
 from autotune.study.fresh_pairs import slow_row
-from autotune.study.output_check import result_checks
 from autotune.study.parts import BestSeen, DecidingStep, RoundOutcome
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Confirmation, Pairs
 from autotune.study.recommendation import Recommendation
 from autotune.study.result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
 from autotune.study.rounds import look_plan
-from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import Trial
 from autotune.study.warnings import rejection_rows, study_warnings
 from autotune.wording import LOOKS_BETTER, seconds, share

@@ -18,6 +18,9 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from autotune.measurement.budget import Budget
+from autotune.measurement.events import PhaseStarted, Watcher
+from autotune.measurement.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import (
@@ -31,13 +34,10 @@ from autotune.stats import (
     slow_launches,
 )
 from autotune.stats.slow_launches import SLOW_LEAST
-from autotune.study.budget import Budget
-from autotune.study.events import PhaseStarted, Watcher
 from autotune.study.objections import Finding
 from autotune.study.parts import SlowRates
 from autotune.study.proof import Blocks, Confirmation, Pairs, measure_blocks
 from autotune.study.result import slow_words
-from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
 from autotune.wording import interval, percent, share
 
 FRESH_BLOCKS = 12

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
-from autotune.study.run_history import WARMUP, RunHistory
 from runner import files
 from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.discover import adapter
 from runner.types import RunRecord
 
 if TYPE_CHECKING:  # Commands that only read a stored result import this module.
-    from autotune.study.libraries import OtherLibrary
+    from autotune.measurement.other_library import OtherLibrary
+    from autotune.measurement.run_history import RunHistory
     from autotune.targets.target import Target
 from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.wording import seconds
@@ -40,6 +40,8 @@ def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[Lib
 
 def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
     """The valid runs under a library; those of a warm-up may be long for other reasons."""
+    from autotune.measurement.run_history import WARMUP
+
     under: dict[str, bool] = {}
     found = []
     for entry in history.entries:

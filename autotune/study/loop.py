@@ -6,6 +6,19 @@ import dataclasses
 import statistics
 import time
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import (
+    DefaultMeasured,
+    PhaseStarted,
+    TrialEnded,
+    Waiting,
+    Watcher,
+    silent,
+)
+from autotune.measurement.inactive import TransportFacts, inactive_in, unused_parameters
+from autotune.measurement.run_history import SEARCH
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_band
 from autotune.stats.blocks import NEAREST
@@ -19,20 +32,7 @@ from autotune.strategies import (
     Proposal,
     Strategy,
 )
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import (
-    DefaultMeasured,
-    PhaseStarted,
-    TrialEnded,
-    Waiting,
-    Watcher,
-    silent,
-)
-from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
 from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
-from autotune.study.run_history import SEARCH
 from autotune.study.screening import Screening
 from autotune.study.trial_store import (
     CHEAP,

@@ -21,13 +21,13 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from autotune.measurement.first_run import files_note, longer_first_of, longer_note, resumed_note
+from autotune.measurement.operations import objection
+from autotune.measurement.output_check import output_difference
+from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats.ranks import rank_sum_z, spearman_z
-from autotune.study.first_run import files_note, longer_first_of, longer_note, resumed_note
-from autotune.study.operations import objection
-from autotune.study.output_check import output_difference
-from autotune.study.run_history import WARMUP, RunHistory
 from autotune.wording import Metric, seconds
 from runner.types import RunRecord
 
@@ -51,7 +51,7 @@ def wall_time(history: RunHistory, setting: Setting, reference: Setting) -> Iter
 
 
 def resumed_work(history: RunHistory, setting: Setting, reference: Setting) -> Iterator[Finding]:
-    """Whether later runs continue from files of the first one (:mod:`autotune.study.first_run`)."""
+    """Whether later runs continue from files of the first one."""
     firsts = history.first_runs
     wrote = any(first.files for first in firsts)
     both = False

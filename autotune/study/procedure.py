@@ -1,6 +1,6 @@
 """The procedure of a study on any evaluator: search, select, prove in rounds, prune, choose.
 
-Nothing is launched here: the evaluator does it (:mod:`autotune.study.evaluator`).
+Nothing is launched here: the evaluator does it (:mod:`autotune.measurement.evaluator`).
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
 from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
 from autotune.study.pruning import Pruner, PruningOutcome, prune_leader

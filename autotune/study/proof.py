@@ -24,13 +24,13 @@ from functools import cached_property
 import numpy as np
 
 from autotune.errors import WorkError
+from autotune.measurement.bench import ATTEMPTS
+from autotune.measurement.budget import Budget, BudgetSpent
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import PhaseStarted, Watcher, silent
+from autotune.measurement.run_history import LEAD, Figure, HistoryEntry
 from autotune.space import DEFAULT, Setting
 from autotune.stats import Decision, LookPlan, design, drift_blocks, settle
-from autotune.study.bench import ATTEMPTS
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.run_history import LEAD, Figure, HistoryEntry
 from autotune.targets.file_in_way import refuses_file
 from autotune.targets.metric import failure_words
 

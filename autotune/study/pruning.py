@@ -19,11 +19,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import BudgetSpent
+from autotune.measurement.events import PhaseStarted
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import Decision, LookPlan
-from autotune.study.bench import Bench
-from autotune.study.budget import BudgetSpent
-from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, FRESH_RUNS, fresh_blocks
 from autotune.study.parts import PrunedSetting
 from autotune.study.proof import (

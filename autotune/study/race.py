@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import BudgetSpent
+from autotune.measurement.events import PhaseStarted
+from autotune.measurement.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of
 from autotune.stats.effects import Level, level_effects
-from autotune.study.bench import Bench
-from autotune.study.budget import BudgetSpent
-from autotune.study.events import PhaseStarted
-from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial, best_ratio
 
 MOST_UNEXPLAINED = 2

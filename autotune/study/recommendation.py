@@ -10,10 +10,11 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from autotune.measurement.events import PhaseStarted
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.stats import Comparison, Decision, SlowLaunches, depends_on_setting
-from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import (
     TAIL_BLOCKS,
     doubtful,
@@ -27,7 +28,6 @@ from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.proof import Blocks, Confirmation, is_missed, measure_blocks
 from autotune.study.pruning import Pruner, Pruning, prune_winner
 from autotune.study.rounds import Round
-from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import DocumentStore
 
 REFUTED = ("worse", "equivalent", "futile")

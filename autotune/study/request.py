@@ -25,7 +25,7 @@ from autotune.errors import UsageError
 from autotune.targets.request import TargetRequest
 
 if TYPE_CHECKING:
-    from autotune.study.budget import SearchPlan
+    from autotune.measurement.budget import SearchPlan
 
 SCHEMA = "autotune-search-1"
 DEFAULT_TRIALS = 100
@@ -176,7 +176,7 @@ class SearchRequest(Request):
     @property
     def plan(self) -> SearchPlan:
         """How much the search may do; raises UsageError if ``max_runs`` does not hold a proof."""
-        from autotune.study.budget import SearchPlan
+        from autotune.measurement.budget import SearchPlan
 
         trials, runs = self.trials, self.max_runs
         if trials is None and self.budget_s is None and runs is None:

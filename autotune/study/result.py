@@ -23,10 +23,10 @@ from autotune.document import (
     to_json,
 )
 from autotune.errors import WorkError
+from autotune.measurement.checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.setting import SettingValues
-from autotune.study.checks import Checks
 from autotune.study.parts import (
     BestSeen,
     DecidingStep,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import AutotuneError, WorkError
+from autotune.measurement.run_history import CONFIRM
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import LOOKS, ErrorBudget, LookPlan
-from autotune.study.run_history import CONFIRM
 from autotune.study.trial_store import DocumentStore
 
 _PREFIX = "r"

@@ -20,12 +20,15 @@ import statistics
 from dataclasses import dataclass, field
 
 from autotune.errors import WorkError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, SearchPlan
 from autotune.study.cheap_and_full import (
     both_forms,
     cheap_ratio,
@@ -33,9 +36,6 @@ from autotune.study.cheap_and_full import (
     scatter_of,
     shows_none,
 )
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import Watcher, silent
-from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.study.screening_summary import OFF, why_off
 from autotune.study.trial_store import CHEAP, Trial, TrialStore
 

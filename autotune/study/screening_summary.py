@@ -18,7 +18,7 @@ from autotune.store.model import PRUNED
 from autotune.wording import count, percent, seconds
 
 if TYPE_CHECKING:
-    from autotune.study.run_history import RunHistory
+    from autotune.measurement.run_history import RunHistory
     from autotune.study.trial_store import Trial
 
 LINK = "fidelity"
@@ -92,7 +92,7 @@ def stored_summary(store: Store, study: StudyRecord) -> ScreeningSummary | None:
     if link is None:
         return None
     # Most studies have no cheap runs, and their readers need no statistics.
-    from autotune.study.run_history import history_of
+    from autotune.measurement.run_history import history_of
     from autotune.study.trial_store import trial_of
 
     try:

@@ -18,6 +18,17 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.checks import StoredAnswer, unchecked
+from autotune.measurement.evaluator import Evaluator, MachineEvaluator
+from autotune.measurement.events import Waiting, Watcher, silent
+from autotune.measurement.measured_study import MEASURED, MeasuredStudy
+from autotune.measurement.operations import allows, first_known, remarks_on
+from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.run_history import WARMUP, RunHistory, history_of
+from autotune.measurement.study_executables import stored_executables, unseen_notes
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.commutativity import (
@@ -31,17 +42,9 @@ from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.checks import StoredAnswer, unchecked
 from autotune.study.conclusion import conclude, count_runs
-from autotune.study.evaluator import Evaluator, MachineEvaluator
-from autotune.study.events import Waiting, Watcher, silent
-from autotune.study.executables import stored_executables, unseen_notes
-from autotune.study.libraries import OtherLibrary
 from autotune.study.library_switch import library_rows, switch_to
 from autotune.study.loop import POLL_S
-from autotune.study.operations import allows, first_known, remarks_on
 from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
 from autotune.study.proof import order_seed
@@ -55,11 +58,8 @@ from autotune.study.result import (
     SESSION,
     Result,
 )
-from autotune.study.run_history import WARMUP, RunHistory, history_of
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
-from autotune.study.study import MEASURED, MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
 from autotune.study.warnings import sharing_warnings
 from autotune.targets.provenance import provenance_of
@@ -436,7 +436,7 @@ def searched_space(
     Levels that need operations which commute are in it only if the program has no others; the
     first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
     of the budget. Raises UsageError if no parameter is left, and as
-    :class:`~autotune.study.bench.Bench` if the default does not run.
+    :class:`~autotune.measurement.bench.Bench` if the default does not run.
     """
     history = evaluator.history
     if not commutative_levels(space):

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.errors import WorkError
+from autotune.measurement.run_history import SEARCH, RunHistory, entry_of, history_of
+from autotune.measurement.study_executables import changed_executables
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import MPI
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation
-from autotune.study.executables import changed_executables
-from autotune.study.run_history import SEARCH, RunHistory, entry_of, history_of
 
 
 @dataclass

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from autotune.measurement.run_history import DEFAULT_KEY, SEARCH, HistoryEntry, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import estimate
@@ -23,7 +24,6 @@ from autotune.study.parts import Rejections
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Blocks, Confirmation
 from autotune.study.recommendation import disturbed
-from autotune.study.run_history import DEFAULT_KEY, SEARCH, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from autotune.wording import share
 

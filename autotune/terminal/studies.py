@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autotune.api.studies import StudyDetails
+from autotune.comparison.comparison_document import stored_figures
+from autotune.measurement.checks import MARK
 from autotune.notes import Note
 from autotune.store import StudyRecord, StudySummary
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
-from autotune.study.checks import MARK
-from autotune.study.comparison_document import stored_figures
 from autotune.study.result import FINISHED, Result, damaged_result
 from autotune.targets.executables import ExecutableChange, ExecutableFile, change_words
 from autotune.terminal.noise import print_noise

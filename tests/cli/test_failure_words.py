@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autotune.study.request import SearchRequest
-from autotune.study.worker_request import WorkerRequest, added, requests_of
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
+from autotune.workers.worker_request import WorkerRequest, added, requests_of
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
 

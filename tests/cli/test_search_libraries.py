@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.measurement.events import Event, TrialEnded
 from autotune.store import Store
-from autotune.study.events import Event, TrialEnded
 from autotune.study.request import SearchRequest
 from autotune.study.search import SearchInterrupted
 from autotune.targets.request import TargetRequest

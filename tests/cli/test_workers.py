@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from autotune.study.worker_request import requests_of
-from autotune.study.worker_trust import read_key
+from autotune.workers.worker_request import requests_of
+from autotune.workers.worker_trust import read_key
 from runner.scheduler import find
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key

@@ -13,10 +13,10 @@ from autotune.collectives.measurement import SIZES, SizeMeasurement
 from autotune.collectives.proof import ProvenTable, between, proof_plan, prove_table
 from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import WorkError
+from autotune.measurement.budget import Budget, BudgetSpent
+from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.run_history import RunHistory
-from autotune.study.simulation import SimulatedEvaluator
+from autotune.testing.simulation import SimulatedEvaluator
 from runner.mpi.openmpi.rules import FILE
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.refusals import refused

@@ -31,10 +31,10 @@ from autotune.store.studies import to_study
 from autotune.store.trials import to_trial
 from autotune.study.request import SearchRequest
 from autotune.study.result import Result
-from autotune.study.setting_syntax import read_setting_file
 from autotune.study.trial_store import StoredTrials, trial_of
-from autotune.study.worker_request import WorkerRequest, added, requests_of
-from autotune.study.worker_trust import TrustVerdict, WorkerKey, read_key, roles_for
+from autotune.targets.setting_syntax import read_setting_file
+from autotune.workers.worker_request import WorkerRequest, added, requests_of
+from autotune.workers.worker_trust import TrustVerdict, WorkerKey, read_key, roles_for
 from runner.testbed import state
 from tests.contract.store_samples import key
 from tests.datasets.conftest import make, planted

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import BudgetTooSmall, SearchPlan
+from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import BudgetTooSmall, SearchPlan
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.run_history import RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
 MANY = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import Budget
 from autotune.space import Setting
 from autotune.stats import LookPlan
-from autotune.study.budget import Budget
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
-from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.warnings import proof_warnings
+from autotune.testing.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 
 FAST = Setting({"eager": 8})

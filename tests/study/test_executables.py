@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.notes import Note
-from autotune.space import Parameter, Setting, Space
-from autotune.store import Store, StudyKey
-from autotune.study.executables import (
+from autotune.measurement.study_executables import (
     changed_executables,
     current_key,
     store_executables,
     stored_executables,
 )
-from autotune.study.study_key import require_same_study
+from autotune.measurement.study_key import require_same_study
+from autotune.notes import Note
+from autotune.space import Parameter, Setting, Space
+from autotune.store import Store, StudyKey
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.executables import ExecutableFile
 from runner.types import RunRecord

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.events import silent
+from autotune.measurement.run_history import LEAD
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.comparison import ComparisonRequest, compare_on
 from autotune.study.conclusion import best_seen
-from autotune.study.events import silent
 from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, look_again, second_look
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof import Blocks, confirm_blocks
-from autotune.study.run_history import LEAD
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
 FAST = Setting({"eager": 8})
@@ -100,7 +100,7 @@ def compared(simulated: SimulatedEvaluator, space: Space, plan: LookPlan, seed: 
         return parts
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autotune.study.comparison.outcome_of", outcome)
+        patch.setattr("autotune.comparison.paired_comparison.outcome_of", outcome)
         compare_on(machine, request, f"{seed}")
     return outcomes[0]
 

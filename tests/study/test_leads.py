@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.measurement.budget import Budget
+from autotune.measurement.run_history import LEAD, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
-from autotune.study.budget import Budget
 from autotune.study.proof import Blocks, ReferenceFailed, order_seed
-from autotune.study.run_history import LEAD, HistoryEntry, RunHistory
 from tests.study.conftest import ensure, evaluator
 
 FAST, OTHER = Setting({"eager": 8}), Setting({"links": 3})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats import slow_launches
@@ -13,7 +14,6 @@ from autotune.study import objections as module
 from autotune.study.conclusion import contradictions, judge_status
 from autotune.study.fresh_pairs import slow_findings
 from autotune.study.objections import Finding, findings_on, objections, remarks
-from autotune.study.run_history import RunHistory
 
 STOP = Finding(Note("test.stop", "stop", {"n": 1}), stops=True)
 NOTE = Finding(Note("test.note", "note"), stops=False)

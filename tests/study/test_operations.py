@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from autotune.space import Parameter, Setting, Space
-from autotune.space.commutativity import for_any_operation
-from autotune.study.objections import findings_on
-from autotune.study.operations import (
+from autotune.measurement.operations import (
     OPERATIONS,
     allows,
     first_known,
@@ -18,7 +15,10 @@ from autotune.study.operations import (
     objection,
     remarks_on,
 )
-from autotune.study.run_history import DEFAULT_KEY, SEARCH, WARMUP, HistoryEntry, RunHistory
+from autotune.measurement.run_history import DEFAULT_KEY, SEARCH, WARMUP, HistoryEntry, RunHistory
+from autotune.space import Parameter, Setting, Space
+from autotune.space.commutativity import for_any_operation
+from autotune.study.objections import findings_on
 from autotune.study.search import allowed_starts
 from runner.types import RunRecord
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.events import Event, Waiting
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyRecord
 from autotune.store.leases import BEAT_S, LEASE_BEATS, LeaseWatch
 from autotune.study import loop, search
-from autotune.study.budget import SearchPlan
-from autotune.study.events import Event, Waiting
 from autotune.study.procedure import run_procedure
 from autotune.study.result import FINISH
 from autotune.study.search import takes_finish

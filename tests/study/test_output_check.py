@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from autotune.measurement.output_check import LEAST_RUNS, compare_outputs
+from autotune.measurement.printed_lines import printed_line
+from autotune.measurement.run_history import CONFIRM, WARMUP, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
 from autotune.study.objections import findings_on
-from autotune.study.output_check import LEAST_RUNS, compare_outputs
-from autotune.study.printed_lines import printed_line
-from autotune.study.run_history import CONFIRM, WARMUP, HistoryEntry, RunHistory
 from runner.supervise.line_set import LineSet
 from runner.types import RunRecord
 

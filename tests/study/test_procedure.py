@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from autotune.errors import WorkError
+from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator, parameter
 

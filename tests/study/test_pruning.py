@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
 from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, SearchPlan
 from autotune.study.proof import Pairs, is_missed
 from autotune.study.pruning import SURE_BLOCKS, Pruner, certain, groups, without, without_all
-from autotune.study.simulation import SimulatedEvaluator
+from autotune.testing.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 
 CONDITION = parse_expression("algorithm == 2")

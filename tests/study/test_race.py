@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import (
     DEFAULT,
     InactiveParameters,
@@ -19,7 +21,6 @@ from autotune.space import (
     Space,
     parse_expression,
 )
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof import Blocks, confirm_blocks, is_missed
 from autotune.study.pruning import Pruner
@@ -30,9 +31,8 @@ from autotune.study.race import (
 )
 from autotune.study.result import BUDGET_SPENT
 from autotune.study.rounds import Rounds
-from autotune.study.run_history import HistoryEntry, RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator, parameter
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
 from autotune.space import InactiveParameters, Setting, Space
 from autotune.study import recommendation
-from autotune.study.bench import Bench
-from autotune.study.budget import Budget, SearchPlan
 from autotune.study.fresh_pairs import (
     FRESH_BLOCKS,
     FRESH_LEAST,
@@ -25,8 +26,7 @@ from autotune.study.pruning import Pruner
 from autotune.study.recommendation import Recommendation
 from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, ensure, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})

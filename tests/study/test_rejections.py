@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from autotune.config.app import App
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.evaluator import MachineBusy, MachineEvaluator
+from autotune.measurement.events import Event, Waiting
+from autotune.measurement.run_history import ALWAYS_REJECTED, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.conclusion import judge_status
-from autotune.study.evaluator import MachineBusy, MachineEvaluator
-from autotune.study.events import Event, Waiting
 from autotune.study.procedure import run_procedure
 from autotune.study.recommendation import disturbed
-from autotune.study.run_history import ALWAYS_REJECTED, HistoryEntry, RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.warnings import proof_warnings, rejection_rows
 from autotune.targets import jobs
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.guard import QuietWait
 from runner.mpi.library import Library
 from runner.types import COMPILING, LaunchSpec, RunRecord

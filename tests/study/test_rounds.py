@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from autotune.errors import WorkError
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import CONFIRM
 from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget
-from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import round_rows
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.rounds import Round, Rounds, look_plan
-from autotune.study.run_history import CONFIRM
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 

@@ -15,13 +15,13 @@ from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.errors import AutotuneError, WorkError
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats.screening import CHANCE
 from autotune.store import Store
 from autotune.store.model import PRUNED
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.run_history import RunHistory
 from autotune.study.screening import AUDIT, BOTH_FIRST, OFF, Screening
 from autotune.study.screening_summary import (
     LINK,
@@ -30,8 +30,8 @@ from autotune.study.screening_summary import (
     summary,
     why_off,
 )
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import CHEAP, Trial
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator
 

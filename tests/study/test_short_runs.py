@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from autotune.comparison.noise import _report
+from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import DEFAULT
-from autotune.study.noise import _report
-from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.warnings import study_warnings
 from autotune.targets.figures import too_long_note, too_short_note
 from runner.types import RunRecord

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT
-from autotune.study.budget import SearchPlan
 from autotune.study.result import BUDGET_SPENT, NOTHING_LEFT, Result
 from autotune.study.search import answer_of
 

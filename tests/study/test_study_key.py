@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
+from autotune.measurement.study_key import require_same_study
 from autotune.store import MachineInfo, Store
-from autotune.study.result import MOVED
-from autotune.study.study_key import require_same_study
+from autotune.store.model import MOVED
 from tests.contract.store_samples import MPI, key
 from tests.refusals import refused
 

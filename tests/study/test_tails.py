@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import Setting, Space
 from autotune.stats import LookPlan, mean_difference, slow_from
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import run_procedure
-from autotune.study.simulation import MemoryTrialStore
+from autotune.testing.simulation import MemoryTrialStore
 from tests.study.conftest import ListStrategy, evaluator
 from tests.study.test_fresh_pairs import compared
 

@@ -13,14 +13,14 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.study.request import SearchRequest
-from autotune.study.worker_request import (
+from autotune.workers.worker_request import (
     MOST_REQUESTS,
     REQUESTS_SCHEMA,
     WorkerRequest,
     added,
     requests_of,
 )
-from autotune.study.worker_trust import TrustVerdict, key_path, make_key, read_key
+from autotune.workers.worker_trust import TrustVerdict, key_path, make_key, read_key
 from tests.refusals import refused
 
 

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from autotune.study.budget import SearchPlan
+from autotune.measurement.budget import SearchPlan
 from benchmarks import classwide_simulation, main_simulation, published_simulation, stats_simulation
 from benchmarks import trust_simulation as trust
 from benchmarks.racing_simulation import racing

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space, Value
 from autotune.space.parameter import needed_call
-from autotune.study.run_history import WARMUP, RunHistory
 from runner.mpi.base import TRANSPORT, Adapter
 from runner.mpi.discover import families
 from runner.types import ReadBack, RunRecord

@@ -1,7 +1,7 @@
 """Workers' requests: a search and the directory in which a worker carries it out.
 
 They come from the results database, so they are data until their author is known
-(``autotune.study.worker_trust``).
+(``autotune.workers.worker_trust``).
 """
 
 from __future__ import annotations

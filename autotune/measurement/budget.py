@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
+from autotune.measurement.run_history import RunHistory
 from autotune.stats import time_limit
-from autotune.study.run_history import RunHistory
 from runner.types import RunRecord
 
 KEPT_SHARE = 0.4

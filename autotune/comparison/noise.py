@@ -10,6 +10,11 @@ from typing import Literal
 from pydantic import Field
 
 from autotune.document import Document, Number
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.measurement.events import PhaseStarted, Watcher, silent
+from autotune.measurement.measured_study import MEASURED, MeasuredStudy
+from autotune.measurement.run_history import WARMUP, HistoryEntry
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note
 from autotune.space import DEFAULT, Space
 from autotune.stats import (
@@ -22,12 +27,7 @@ from autotune.stats import (
 )
 from autotune.store import Store
 from autotune.store.keys import NOISE
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.request import FEWEST_RUNS
-from autotune.study.run_history import WARMUP, HistoryEntry
-from autotune.study.study import MEASURED, MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.targets.metric import default_failure
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count

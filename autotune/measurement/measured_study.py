@@ -16,16 +16,16 @@ from types import TracebackType
 from typing import Self
 
 from autotune.errors import AutotuneError
+from autotune.measurement.budget import BudgetSpent
+from autotune.measurement.evaluator import MachineEvaluator
+from autotune.measurement.events import Waiting, Watcher, silent
+from autotune.measurement.other_library import OtherLibrary, Side, sides_of
+from autotune.measurement.run_history import history_of
+from autotune.measurement.study_executables import current_key
 from autotune.notes import lock_notes
 from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.leases import BEAT_S
-from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import MachineEvaluator
-from autotune.study.events import Waiting, Watcher, silent
-from autotune.study.executables import current_key
-from autotune.study.libraries import OtherLibrary, Side, sides_of
-from autotune.study.run_history import history_of
 from autotune.targets.layout import replaced_note
 from autotune.targets.target import Target, limit_note
 from runner.cpus import cpu_list

@@ -5,17 +5,17 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 
-from autotune.space import DEFAULT
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import Watcher, silent
-from autotune.study.run_history import (
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.run_history import (
     DEFAULT_KEY,
     DEFAULT_PHASE,
     WARMUP,
     HistoryEntry,
     RunHistory,
 )
+from autotune.space import DEFAULT
 from autotune.targets.metric import default_failure
 from autotune.wording import asked_time, count, seconds
 from runner.types import RunRecord

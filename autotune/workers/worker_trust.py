@@ -32,7 +32,7 @@ from autotune.config.find import user_config
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.store import Store, StudyRecord
-from autotune.study.worker_request import WorkerRequest, added, requests_of
+from autotune.workers.worker_request import WorkerRequest, added, requests_of
 from runner import files
 from runner.errors import RunnerError
 from runner.files import read_text

@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autotune.measurement.study_key import study_key
 from autotune.space import Setting, Space
 from autotune.space.library_choice import MPI
-from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from runner.files.paths import real_path
 from runner.launch import Runner

@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import Literal
 
 from autotune.config.app import App
+from autotune.measurement.checks import DifferingPair, OutputFigures, ResultChecks
+from autotune.measurement.printed_lines import LineIndex, PrintedLine
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
-from autotune.study.checks import DifferingPair, OutputFigures, ResultChecks
-from autotune.study.printed_lines import LineIndex, PrintedLine
-from autotune.study.run_history import RunHistory
 from autotune.wording import count, whole_number
 from runner.types import RunRecord
 

@@ -1,7 +1,7 @@
 """Comparison of two settings: the confirmation procedure as a tool of its own.
 
 With a second library the program runs with A's setting under A's library and with B's setting under
-B's (:mod:`autotune.study.libraries`).
+B's (:mod:`autotune.measurement.other_library`).
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ import statistics
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from autotune.errors import WorkError
-from autotune.notes import Note
-from autotune.space import Setting, Space
-from autotune.space.commutativity import commutative_values
-from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_words, known_gain
-from autotune.store import Store
-from autotune.store.keys import COMPARE
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.checks import ResultChecks, StoredAnswer, unchecked
-from autotune.study.comparison_document import (
+from autotune.comparison.comparison_document import (
     BothLibraries,
     ComparisonFigures,
     LibraryFigures,
     LibrarySide,
     Verdict,
 )
+from autotune.errors import WorkError
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.measurement.checks import ResultChecks, StoredAnswer, unchecked
+from autotune.measurement.evaluator import Evaluator, MachineBusy
+from autotune.measurement.events import Event, PhaseStarted, Watcher, silent
+from autotune.measurement.inactive import inactive_difference
+from autotune.measurement.measured_study import MeasuredStudy
+from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.output_check import result_checks
+from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
+from autotune.measurement.study_key import study_key
+from autotune.notes import Note
+from autotune.space import Setting, Space
+from autotune.space.commutativity import commutative_values
+from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_words, known_gain
+from autotune.store import Store
+from autotune.store.keys import COMPARE
 from autotune.study.conclusion import NextStep, compare_step
-from autotune.study.evaluator import Evaluator, MachineBusy
-from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.fresh_pairs import SecondLook, later_blocks, second_look
-from autotune.study.inactive import inactive_difference
-from autotune.study.libraries import OtherLibrary
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
-from autotune.study.output_check import result_checks
 from autotune.study.parts import GainOnPairs, Rejections
 from autotune.study.proof import (
     Blocks,
@@ -43,9 +46,6 @@ from autotune.study.proof import (
     measure_blocks,
     order_seed,
 )
-from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
-from autotune.study.study import MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.study.warnings import proof_warnings, rejection_rows
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
@@ -126,9 +126,9 @@ class ComparisonOutcome:
     metric: Metric = field(default_factory=Metric)
     """What the figures are."""
     checks: ResultChecks | None = None
-    """What was checked of the results (:func:`autotune.study.output_check.result_checks`)."""
+    """What was checked of the results (:func:`autotune.measurement.output_check.result_checks`)."""
     unchecked: list[Note] = field(default_factory=list)
-    """Why they were not (:mod:`autotune.study.checks`); empty if they were."""
+    """Why they were not (:mod:`autotune.measurement.checks`); empty if they were."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     fresh: Comparison | None = None

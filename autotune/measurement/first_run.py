@@ -21,9 +21,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.errors import WorkError
-from autotune.notes import Note
-from autotune.store import Store
-from autotune.study.run_history import (
+from autotune.measurement.run_history import (
     DEFAULT_KEY,
     FIRST_RUN,
     FirstRun,
@@ -31,6 +29,8 @@ from autotune.study.run_history import (
     RunHistory,
     history_of,
 )
+from autotune.notes import Note
+from autotune.store import Store
 from autotune.targets.target import Target
 from autotune.targets.written_files import FileLook, compare_looks, look
 from autotune.wording import count, seconds

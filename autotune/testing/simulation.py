@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from autotune.measurement.budget import Budget
+from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.space import Setting
 from autotune.store.keys import OPERATIONS
-from autotune.study.budget import Budget
-from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord
 

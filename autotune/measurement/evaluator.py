@@ -14,19 +14,13 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from autotune.errors import WorkError
-from autotune.notes import Note
-from autotune.space import DEFAULT, Setting, Space
-from autotune.space.library_choice import FIRST, MPI
-from autotune.store import Store
-from autotune.store.keys import OPERATIONS
-from autotune.study.budget import Budget
-from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.executables import ExecutableWatch, program_changed
-from autotune.study.first_run import FirstRunWatch
-from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
-from autotune.study.libraries import Side
-from autotune.study.operations import known_of
-from autotune.study.run_history import (
+from autotune.measurement.budget import Budget
+from autotune.measurement.events import RunEnded, RunStarted, Waiting, Watcher, silent
+from autotune.measurement.first_run import FirstRunWatch
+from autotune.measurement.inactive import CALLS, needs_call_counts, untuned_calls
+from autotune.measurement.operations import known_of
+from autotune.measurement.other_library import Side
+from autotune.measurement.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_PHASE,
     WARMUP,
@@ -34,6 +28,12 @@ from autotune.study.run_history import (
     RunHistory,
     entry_of,
 )
+from autotune.measurement.study_executables import ExecutableWatch, program_changed
+from autotune.notes import Note
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.library_choice import FIRST, MPI
+from autotune.store import Store
+from autotune.store.keys import OPERATIONS
 from autotune.targets.executables import change_words
 from autotune.targets.figures import figure_notes, output_notes, proposal_of
 from autotune.targets.jobs import jobs_on, jobs_words, split_words

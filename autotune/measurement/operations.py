@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.space.commutativity import commutative_levels, commutative_values
 from autotune.store.keys import OPERATIONS
-from autotune.study.run_history import WARMUP, RunHistory
 
 Known = Literal["commute", "stated", "ordered", "unknown"]
 """All operations of the run commute; the user says so; one does not commute; it is not known."""
