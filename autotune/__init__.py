@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from autotune.space import Parameter, Setting, Space
     from autotune.store import Store
     from autotune.strategies import Observation, Option, Proposal, Strategy
-    from autotune.study.result import Result
-    from autotune.study.search import SearchInterrupted
+    from autotune.study.search_result import Result
+    from autotune.study.search_study import SearchInterrupted
     from autotune.targets.target import Target
 
 _PLACES = {
@@ -39,8 +39,8 @@ _PLACES = {
     "Parameter": "space",
     "Prediction": "api.predict",
     "Proposal": "strategies",
-    "Result": "study.result",
-    "SearchInterrupted": "study.search",
+    "Result": "study.search_result",
+    "SearchInterrupted": "study.search_study",
     "Setting": "space",
     "Space": "space",
     "Store": "store",

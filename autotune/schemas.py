@@ -27,7 +27,7 @@ ERROR = "error"
 SCHEMAS: dict[str, DocumentKind] = {
     "search": DocumentKind(
         "Result of autotune search, or of the worker that ended a study",
-        "autotune.study.result:Result",
+        "autotune.study.search_result:Result",
         ("search", "worker"),
     ),
     "proving-elsewhere": DocumentKind(

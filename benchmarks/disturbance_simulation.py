@@ -39,7 +39,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.strategies import create
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.rounds import Rounds
+from autotune.study.proof_rounds import Rounds
 from autotune.testing.simulation import MemoryTrialStore
 from benchmarks.classwide_simulation import program
 from benchmarks.common import commit, document, run_benchmark

@@ -29,8 +29,8 @@ from autotune.measurement.events import Event, RunEnded, TrialEnded
 from autotune.measurement.run_history import RunHistory
 from autotune.store import Store
 from autotune.strategies import Strategy, find
-from autotune.study.request import SearchRequest
-from autotune.study.search import SearchStudy
+from autotune.study.search_study import SearchStudy
+from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.terminal.progress import Progress

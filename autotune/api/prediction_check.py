@@ -15,8 +15,8 @@ from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.measurement.checks import checks_words
 from autotune.measurement.events import Watcher, silent
+from autotune.measurement.result_checks import checks_words
 from autotune.publish.tune_file import (
     NotObeyed,
     file_evidence,

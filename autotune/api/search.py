@@ -26,9 +26,9 @@ from autotune.space.meanings import translate
 from autotune.store import Store, StudyKey, StudySummary
 from autotune.store.listing import StudyQuery
 from autotune.strategies import Strategy, find, resolve_options
-from autotune.study.request import SearchRequest
-from autotune.study.result import Result
-from autotune.study.search import SearchStudy
+from autotune.study.search_result import Result
+from autotune.study.search_study import SearchStudy
+from autotune.study.study_request import SearchRequest
 from autotune.targets.setting_syntax import read_settings
 from autotune.targets.target import Target
 from autotune.wording import short_setting

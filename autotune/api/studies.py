@@ -12,7 +12,7 @@ from pydantic import Field, create_model
 from autotune.api.carriers import Carriers, carried_by
 from autotune.api.status import as_now
 from autotune.document import Document, Number, Unchecked, ValuesByName
-from autotune.measurement.checks import StoredAnswer, unchecked
+from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.measurement.study_executables import stored_executables
 from autotune.notes import Note
 from autotune.space import Setting

@@ -9,7 +9,7 @@ from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
-from autotune.study.result import Result
+from autotune.study.search_result import Result
 from autotune.wording import HEADLINES, percent
 
 if TYPE_CHECKING:

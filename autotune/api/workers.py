@@ -21,9 +21,9 @@ from autotune.errors import UsageError, WorkError
 from autotune.notes import Note, Say
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
-from autotune.study.request import Crew, SearchRequest
-from autotune.study.result import Result
-from autotune.study.search import SearchStudy
+from autotune.study.search_result import Result
+from autotune.study.search_study import SearchStudy
+from autotune.study.study_request import Crew, SearchRequest
 from autotune.wording import count, remaining
 from autotune.workers.worker_trust import judge_request
 from runner import files

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
-from autotune.study.request import CompareRequest
+from autotune.study.study_request import CompareRequest
 from autotune.terminal.command_line import program_words
 from autotune.terminal.render import INTERRUPTION_NOTE, interruption, to_stderr, write_json
 

@@ -12,7 +12,7 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
-from autotune.study.result import FINISHED
+from autotune.study.search_result import FINISHED
 from autotune.terminal.render import print_line, write_document
 from autotune.terminal.status import print_expired, print_status
 

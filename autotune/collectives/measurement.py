@@ -20,7 +20,7 @@ from autotune.errors import WorkError
 from autotune.measurement.bench import Bench
 from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.measurement.evaluator import Evaluator
-from autotune.measurement.inactive import inactive_in, inactive_words
+from autotune.measurement.idle_parameters import inactive_in, inactive_words
 from autotune.measurement.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.targets.target import Target

@@ -25,7 +25,7 @@ from autotune.space.parameter import Parameter
 from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
 from autotune.study.objections import output
 from autotune.study.proof import Blocks, Confirmation, decide, take_looks
-from autotune.study.warnings import proof_warnings
+from autotune.study.study_warnings import proof_warnings
 from runner import files
 
 PAIRS = 12

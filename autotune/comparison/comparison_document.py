@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from autotune.document import Document, Ends, Number, Unchecked, ValuesByName
-from autotune.measurement.checks import Checks
+from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.parts import DecidingStep, GainOnPairs, RejectionList

@@ -27,7 +27,7 @@ from autotune.stats import (
 )
 from autotune.store import Store
 from autotune.store.keys import NOISE
-from autotune.study.request import FEWEST_RUNS
+from autotune.study.study_request import FEWEST_RUNS
 from autotune.targets.metric import default_failure
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count

@@ -19,13 +19,13 @@ from autotune.comparison.comparison_document import (
 )
 from autotune.errors import WorkError
 from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.measurement.checks import ResultChecks, StoredAnswer, unchecked
 from autotune.measurement.evaluator import Evaluator, MachineBusy
 from autotune.measurement.events import Event, PhaseStarted, Watcher, silent
-from autotune.measurement.inactive import inactive_difference
+from autotune.measurement.idle_parameters import inactive_difference
 from autotune.measurement.measured_study import MeasuredStudy
 from autotune.measurement.other_library import OtherLibrary
 from autotune.measurement.output_check import result_checks
+from autotune.measurement.result_checks import ResultChecks, StoredAnswer, unchecked
 from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.measurement.study_key import study_key
 from autotune.notes import Note
@@ -46,7 +46,7 @@ from autotune.study.proof import (
     measure_blocks,
     order_seed,
 )
-from autotune.study.warnings import proof_warnings, rejection_rows
+from autotune.study.study_warnings import proof_warnings, rejection_rows
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
@@ -128,7 +128,7 @@ class ComparisonOutcome:
     checks: ResultChecks | None = None
     """What was checked of the results (:func:`autotune.measurement.output_check.result_checks`)."""
     unchecked: list[Note] = field(default_factory=list)
-    """Why they were not (:mod:`autotune.measurement.checks`); empty if they were."""
+    """Why they were not (:mod:`autotune.measurement.result_checks`); empty if they were."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     fresh: Comparison | None = None

@@ -32,7 +32,7 @@ from autotune.datasets.shards import RunRow, run_state, shard_path, write_shard
 from autotune.errors import UsageError
 from autotune.measurement.evaluator import Evaluator, MachineBusy, QuietMachine
 from autotune.measurement.events import Event, PhaseStarted, Waiting
-from autotune.measurement.inactive import inactive_in
+from autotune.measurement.idle_parameters import inactive_in
 from autotune.measurement.measured_study import MeasuredStudy
 from autotune.measurement.run_history import WARMUP, HistoryEntry
 from autotune.measurement.study_executables import stored_executables

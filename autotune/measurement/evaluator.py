@@ -17,9 +17,9 @@ from autotune.errors import WorkError
 from autotune.measurement.budget import Budget
 from autotune.measurement.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.measurement.first_run import FirstRunWatch
-from autotune.measurement.inactive import CALLS, needs_call_counts, untuned_calls
-from autotune.measurement.operations import known_of
+from autotune.measurement.idle_parameters import CALLS, needs_call_counts, untuned_calls
 from autotune.measurement.other_library import Side
+from autotune.measurement.reduction_operations import known_of
 from autotune.measurement.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_PHASE,

@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import Literal
 
 from autotune.config.app import App
-from autotune.measurement.checks import DifferingPair, OutputFigures, ResultChecks
 from autotune.measurement.printed_lines import LineIndex, PrintedLine
+from autotune.measurement.result_checks import DifferingPair, OutputFigures, ResultChecks
 from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting

@@ -17,7 +17,7 @@ from typing import Any
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.dialects import dialect
 from autotune.errors import AutotuneError, UsageError
-from autotune.measurement.checks import StoredAnswer, unchecked
+from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.notes import Note
 from autotune.publish.content import Content, Evidence, commutative_part
 from autotune.publish.formats import find

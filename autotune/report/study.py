@@ -5,14 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
-from autotune.measurement.checks import MARK, StoredAnswer, checks_words, shown_lines, unchecked
+from autotune.measurement.result_checks import (
+    MARK,
+    StoredAnswer,
+    checks_words,
+    shown_lines,
+    unchecked,
+)
 from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
 from autotune.study.library_switch import switch_words
-from autotune.study.result import Finalist, Result
 from autotune.study.screening_summary import screening_words, stored_summary
+from autotune.study.search_result import Finalist, Result
 from autotune.wording import (
     WHY_UNGUARDED,
     ParameterNames,

@@ -1,8 +1,5 @@
-"""Conclusion of a study: its :class:`~autotune.study.result.Result` from the runs and the proof.
-
-The last part is the next step: what would decide an open question, as a number of runs, a chance
-and options.
-"""
+"""Conclusion of a study: its result from the runs and the proof, and the step that would decide
+what is still open."""
 
 from __future__ import annotations
 
@@ -31,11 +28,11 @@ from autotune.study.fresh_pairs import slow_row
 from autotune.study.parts import BestSeen, DecidingStep, RoundOutcome
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Confirmation, Pairs
+from autotune.study.proof_rounds import look_plan
 from autotune.study.recommendation import Recommendation
-from autotune.study.result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
-from autotune.study.rounds import look_plan
+from autotune.study.search_result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
+from autotune.study.study_warnings import rejection_rows, study_warnings
 from autotune.study.trial_store import Trial
-from autotune.study.warnings import rejection_rows, study_warnings
 from autotune.wording import LOOKS_BETTER, seconds, share
 
 

@@ -17,7 +17,7 @@ from autotune.measurement.events import (
     Watcher,
     silent,
 )
-from autotune.measurement.inactive import TransportFacts, inactive_in, unused_parameters
+from autotune.measurement.idle_parameters import TransportFacts, inactive_in, unused_parameters
 from autotune.measurement.run_history import SEARCH
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_band
@@ -32,8 +32,8 @@ from autotune.strategies import (
     Proposal,
     Strategy,
 )
-from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
 from autotune.study.screening import Screening
+from autotune.study.search_result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
 from autotune.study.trial_store import (
     CHEAP,
     OthersFaster,

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from autotune.measurement.first_run import files_note, longer_first_of, longer_note, resumed_note
-from autotune.measurement.operations import objection
 from autotune.measurement.output_check import output_difference
+from autotune.measurement.reduction_operations import objection
 from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting

@@ -17,10 +17,10 @@ from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
 from autotune.study.loop import SearchLoop
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
+from autotune.study.proof_rounds import Round, Rounds
 from autotune.study.pruning import Pruner, PruningOutcome, prune_leader
 from autotune.study.race import Race, with_favourite
 from autotune.study.recommendation import REFUTED, Recommendation, order_winners, recommend
-from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
 from autotune.study.trial_store import Trial, TrialStore, best_ratio, best_trial
 

@@ -37,8 +37,8 @@ from autotune.study.proof import (
     is_missed,
     measure_blocks,
 )
+from autotune.study.proof_rounds import Round, digest, readable_round, stored_setting
 from autotune.study.race import RaceEvidence
-from autotune.study.rounds import Round, digest, readable_round, stored_setting
 from autotune.study.trial_store import DocumentStore
 from autotune.wording import share
 

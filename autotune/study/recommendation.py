@@ -26,8 +26,8 @@ from autotune.study.fresh_pairs import (
 )
 from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.proof import Blocks, Confirmation, is_missed, measure_blocks
+from autotune.study.proof_rounds import Round
 from autotune.study.pruning import Pruner, Pruning, prune_winner
-from autotune.study.rounds import Round
 from autotune.study.trial_store import DocumentStore
 
 REFUTED = ("worse", "equivalent", "futile")

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autotune.comparison.comparison_document import BothLibraries, ComparisonFigures, LibraryFigures
-from autotune.measurement.checks import MARK, UNCHECKED, ResultChecks, checks_words, shown_lines
+from autotune.measurement.result_checks import (
+    MARK,
+    UNCHECKED,
+    ResultChecks,
+    checks_words,
+    shown_lines,
+)
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.library_switch import switch_words
 from autotune.study.parts import DecidingStep, Rejections
-from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
+from autotune.study.search_result import Finalist, Result, comparisons_words
 from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import note_line, print_hanging, print_line, print_table

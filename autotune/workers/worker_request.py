@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.errors import UsageError
 from autotune.store.text import canonical
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 
 REQUESTS_SCHEMA = "autotune-requests-1"
 MOST_REQUESTS = 32

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
 from autotune.workers.worker_request import WorkerRequest, added, requests_of

@@ -100,7 +100,7 @@ QUOTED = {
     ("autotune/publish/verify.py", "mpi"),
     ("autotune/publish/verify.py", "path"),
     ("autotune/targets/setting_syntax.py", "other"),
-    ("autotune/study/search.py", "absent"),
+    ("autotune/study/search_study.py", "absent"),
     ("autotune/targets/wrapped_launcher.py", "cpu_text"),
 }
 """Names whose values are quoted before, or are no words of a user."""

@@ -13,7 +13,7 @@ from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.conclusion import finalist_rows
 from autotune.study.procedure import run_procedure
-from autotune.study.result import Result
+from autotune.study.search_result import Result
 from autotune.terminal.outcome import print_result
 from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.cli.conftest import Cli

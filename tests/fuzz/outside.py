@@ -29,8 +29,8 @@ from autotune.space import Parameter, Setting, Space
 from autotune.store.location import locate
 from autotune.store.studies import to_study
 from autotune.store.trials import to_trial
-from autotune.study.request import SearchRequest
-from autotune.study.result import Result
+from autotune.study.search_result import Result
+from autotune.study.study_request import SearchRequest
 from autotune.study.trial_store import StoredTrials, trial_of
 from autotune.targets.setting_syntax import read_setting_file
 from autotune.workers.worker_request import WorkerRequest, added, requests_of

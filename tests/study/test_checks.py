@@ -8,9 +8,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.config.app import App, app_from_command
-from autotune.measurement import checks as module
-from autotune.measurement.checks import StoredAnswer, checks_words, shown_lines, unchecked
+from autotune.measurement import result_checks as module
 from autotune.measurement.output_check import result_checks, verification
+from autotune.measurement.result_checks import StoredAnswer, checks_words, shown_lines, unchecked
 from autotune.measurement.run_history import CONFIRM, HistoryEntry, RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting

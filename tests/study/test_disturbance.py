@@ -11,12 +11,7 @@ import pytest
 from autotune.measurement.run_history import DEFAULT_KEY
 from autotune.space import DEFAULT, Setting
 from autotune.study.proof import Blocks
-from autotune.study.warnings import (
-    carry_over_notes,
-    position_note,
-    search_note,
-    spells_note,
-)
+from autotune.study.study_warnings import carry_over_notes, position_note, search_note, spells_note
 from tests.study.conftest import ensure, evaluator
 
 FAST = Setting({"eager": 8})

@@ -9,7 +9,7 @@ from autotune.measurement.budget import Budget
 from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
-from autotune.study.warnings import proof_warnings
+from autotune.study.study_warnings import proof_warnings
 from autotune.testing.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.measurement.inactive import (
+from autotune.measurement.idle_parameters import (
     CALLS,
     TransportFacts,
     needs_call_counts,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autotune.measurement.operations import (
+from autotune.measurement.reduction_operations import (
     OPERATIONS,
     allows,
     first_known,
@@ -19,7 +19,7 @@ from autotune.measurement.run_history import DEFAULT_KEY, SEARCH, WARMUP, Histor
 from autotune.space import Parameter, Setting, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.study.objections import findings_on
-from autotune.study.search import allowed_starts
+from autotune.study.search_study import allowed_starts
 from runner.types import RunRecord
 
 RING = Setting({"coll_tuned_allreduce_algorithm": 4})

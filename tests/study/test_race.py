@@ -23,14 +23,14 @@ from autotune.space import (
 )
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof import Blocks, confirm_blocks, is_missed
+from autotune.study.proof_rounds import Rounds
 from autotune.study.pruning import Pruner
 from autotune.study.race import (
     MOST_UNEXPLAINED,
     RaceEvidence,
     race_evidence,
 )
-from autotune.study.result import BUDGET_SPENT
-from autotune.study.rounds import Rounds
+from autotune.study.search_result import BUDGET_SPENT
 from autotune.study.trial_store import Trial
 from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord

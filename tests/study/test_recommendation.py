@@ -22,10 +22,10 @@ from autotune.study.fresh_pairs import (
 )
 from autotune.study.procedure import run_procedure
 from autotune.study.proof import Blocks, Pairs, confirm_blocks
+from autotune.study.proof_rounds import Rounds
 from autotune.study.pruning import Pruner
 from autotune.study.recommendation import Recommendation
-from autotune.study.result import slow_words
-from autotune.study.rounds import Rounds
+from autotune.study.search_result import slow_words
 from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, ensure, evaluator, parameter
 

@@ -21,7 +21,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import run_procedure
 from autotune.study.recommendation import disturbed
-from autotune.study.warnings import proof_warnings, rejection_rows
+from autotune.study.study_warnings import proof_warnings, rejection_rows
 from autotune.targets import jobs
 from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.guard import QuietWait

@@ -9,7 +9,7 @@ import pytest
 from autotune.comparison.noise import _report
 from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import DEFAULT
-from autotune.study.warnings import study_warnings
+from autotune.study.study_warnings import study_warnings
 from autotune.targets.figures import too_long_note, too_short_note
 from runner.types import RunRecord
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.workers.worker_request import (
     MOST_REQUESTS,
     REQUESTS_SCHEMA,

@@ -28,9 +28,9 @@ from autotune.study.conclusion import (
     round_rows,
 )
 from autotune.study.procedure import run_procedure
-from autotune.study.result import SESSION, Result
+from autotune.study.search_result import SESSION, Result
+from autotune.study.study_warnings import study_warnings
 from autotune.study.trial_store import StoredTrials
-from autotune.study.warnings import study_warnings
 from autotune.testing.simulation import SimulatedEvaluator
 
 DATASET = "grid-node"

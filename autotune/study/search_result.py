@@ -23,7 +23,7 @@ from autotune.document import (
     to_json,
 )
 from autotune.errors import WorkError
-from autotune.measurement.checks import Checks
+from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.setting import SettingValues

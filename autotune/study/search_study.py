@@ -20,12 +20,12 @@ from typing import Any, Self
 from autotune.errors import AutotuneError, UsageError
 from autotune.measurement.bench import Bench
 from autotune.measurement.budget import Budget, SearchPlan
-from autotune.measurement.checks import StoredAnswer, unchecked
 from autotune.measurement.evaluator import Evaluator, MachineEvaluator
 from autotune.measurement.events import Waiting, Watcher, silent
 from autotune.measurement.measured_study import MEASURED, MeasuredStudy
-from autotune.measurement.operations import allows, first_known, remarks_on
 from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.reduction_operations import allows, first_known, remarks_on
+from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.measurement.run_history import WARMUP, RunHistory, history_of
 from autotune.measurement.study_executables import stored_executables, unseen_notes
 from autotune.measurement.study_key import study_key
@@ -48,8 +48,9 @@ from autotune.study.loop import POLL_S
 from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
 from autotune.study.proof import order_seed
-from autotune.study.request import SearchRequest
-from autotune.study.result import (
+from autotune.study.screening import Screening
+from autotune.study.screening_summary import LINK, stored_summary
+from autotune.study.search_result import (
     BUDGET_GONE,
     BUDGET_SPENT,
     FINISH,
@@ -58,10 +59,9 @@ from autotune.study.result import (
     SESSION,
     Result,
 )
-from autotune.study.screening import Screening
-from autotune.study.screening_summary import LINK, stored_summary
+from autotune.study.study_request import SearchRequest
+from autotune.study.study_warnings import sharing_warnings
 from autotune.study.trial_store import StoredTrials
-from autotune.study.warnings import sharing_warnings
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 from runner.files.paths import is_file
