@@ -137,7 +137,7 @@ def outcome_of(study: StudyOutcome) -> Outcome:
     """The end of a study that went through its procedure."""
     recommendation = study.recommendation
     if recommendation is None:
-        return Outcome("vetoed" if study.vetoed else "default")
+        return Outcome("vetoed" if study.with_objections else "default")
     fresh = recommendation.fresh
     return Outcome(
         "named",

@@ -136,7 +136,7 @@ def study(case: Case, strategy: str, trials: int, seed: int) -> Outcome:
     answer = run_procedure(evaluator, MemoryTrialStore(), search, made.space, plan, seed)
     bar = (1 + case.gain) ** -0.5
     tried = any(made.ratio(t.effective) <= bar for t in answer.trials)
-    chosen = answer.chosen or DEFAULT
+    chosen = answer.setting or DEFAULT
     pruning = answer.recommendation.pruning.state if answer.recommendation else ""
     return Outcome(
         judge_status(answer, evaluator.history, True),

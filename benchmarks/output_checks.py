@@ -175,7 +175,7 @@ def row_of(
         "program": case.name,
         "setting": text,
         "states": ",".join(states),
-        "compared": found.compared,
+        "compared": found.is_conclusive,
         "lines": found.lines,
         "stop": bool(found.differing),
         "wanted": case.stop,

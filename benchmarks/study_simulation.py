@@ -89,7 +89,7 @@ def study(noise: Noise, seed: int, candidates: int, gain: float) -> tuple[Settin
     answer = run_procedure(
         evaluator, MemoryTrialStore(), strategy, where, SearchPlan(trials=candidates), seed
     )
-    return answer.chosen, evaluator.history.search_runs, evaluator.history.confirmation_runs
+    return answer.setting, evaluator.history.search_runs, evaluator.history.confirmation_runs
 
 
 def outcome(noise: str, candidates: int, gain: float, seed: int) -> tuple[str, int, int]:

@@ -10,7 +10,7 @@ from pydantic import Field
 from autotune.api.target import to_stderr
 from autotune.document import Document, ValuesByName
 from autotune.measurement.events import notes_to
-from autotune.measurement.measured_study import MEASURED
+from autotune.measurement.measured_study import WITHOUT_RESULT
 from autotune.measurement.study_executables import current_key, store_executables
 from autotune.measurement.study_key import study_key
 from autotune.notes import Say
@@ -62,7 +62,7 @@ class PreparedRun:
         store_executables(store, study, executables_of(record, target.program))
         groups = self.space.launched(self.setting)
         store.add_run(study, None, RUN, 0, 0, record, setting_key=self.setting.key, launched=groups)
-        store.set_result(study, MEASURED if record.valid else "failed", None)
+        store.set_result(study, WITHOUT_RESULT if record.valid else "failed", None)
         return OneRun(self.setting, self.space, record)
 
 

@@ -151,7 +151,7 @@ def _table(
     key = study_key(probe, probe_grid, STRATEGY, options, terms.seed, terms.guard)
     with MeasuredStudy(terms.store, key, probe, probe_grid, terms.watch, whole=True) as on:
         history = on.evaluator.history
-        budget = Budget(history, left_s).from_here()
+        budget = Budget(history, left_s).renewal()
         machine = PointMeasurement(on.evaluator, budget, STRATEGY, terms.seed)
         rounds = CalibrationRounds(space, levels, algorithms)
         running = rounds.run()

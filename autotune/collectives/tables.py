@@ -277,7 +277,7 @@ def _study(
 
 def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:
     """A budget of ``left_s`` seconds beyond the runs already stored."""
-    return Budget(evaluator.history, left_s).from_here()
+    return Budget(evaluator.history, left_s).renewal()
 
 
 def with_ranks(target: Target, ranks: Sequence[int]) -> list[Target]:

@@ -65,8 +65,8 @@ class Bench:
         ``enough`` is the plan's number if it is left out. Raises WorkError if the default does not
         run, BudgetTooSmall if the budget does not hold a search.
         """
-        wanted = self.plan.first_defaults if enough is None else enough
-        missing = wanted - len(self.history.default_values())
+        least_defaults = self.plan.first_defaults if enough is None else enough
+        missing = least_defaults - len(self.history.default_values())
         if not self.warm:
             self.warm = True
             self.run_default(WARMUP)
@@ -99,8 +99,8 @@ class Bench:
             if entry.record.valid or entry.censored:
                 break
         if not entry.record.valid:
-            written = self.history.files_written
-            raise default_failure(_default_fails(entry.record), entry.record, written)
+            files = self.history.written_files
+            raise default_failure(_default_fails(entry.record), entry.record, files)
         return entry
 
     def _launch_default(self, phase: str) -> HistoryEntry:
@@ -121,22 +121,23 @@ class Bench:
     def _too_small(self) -> str:
         """The message if no run of the default ended in time, with what is known of its length."""
         plan, entries = self.plan, self.history.entries
-        asked = asked_time(plan.budget_s or 0)
-        needed = (
+        budget = asked_time(plan.budget_s or 0)
+        requirement = (
             f"A search needs at least {plan.least_runs} runs (warm-up, the default, one "
             "setting and its proof)"
         )
         first = [e.record.wall_s for e in entries if e.kind == WARMUP and e.record.valid]
         if not first:
-            rejected = sum(entry.rejected for entry in entries)
-            why = f" ({count(rejected, 'run')} rejected for foreign load)" if rejected else ""
+            rejections = sum(entry.rejected for entry in entries)
+            why = f" ({count(rejections, 'run')} rejected for foreign load)" if rejections else ""
             return (
-                f"the budget of {asked} was spent before the default had run once{why}.\n"
-                f"{needed}.\n{_REMEDY}"
+                f"the budget of {budget} was spent before the default had run once{why}.\n"
+                f"{requirement}.\n{_REMEDY}"
             )
         return (
-            f"a budget of {asked} cannot hold a search here: the first run took "
-            f"{seconds(first[-1])}.\n{needed}: about {seconds(plan.least_runs * first[-1])} if all "
+            f"a budget of {budget} cannot hold a search here: the first run took "
+            f"{seconds(first[-1])}.\n{requirement}: about "
+            f"{seconds(plan.least_runs * first[-1])} if all "
             f"take as long.\n{_REMEDY}"
         )
 

@@ -87,13 +87,13 @@ class SearchPlan:
         warming_up = 1
         return warming_up + self.first_defaults + self.race_least + self.proof_runs(1) + 1
 
-    def kept_runs(self, held: float) -> int:
-        """Number of runs that search and race leave of a budget of ``held`` runs.
+    def kept_runs(self, budget_runs: float) -> int:
+        """Number of runs that search and race leave of a budget of ``budget_runs`` runs.
 
         This is the smallest proof and, of the budget above two of the smallest searches, a share
         for the pruning and for a proof that may go on until it is decided.
         """
-        beyond = max(held - 2 * self.least_runs, 0.0)
+        beyond = max(budget_runs - 2 * self.least_runs, 0.0)
         return self.proof_runs(1) + int(min(KEPT_SHARE * beyond, KEPT_MOST))
 
     def proof_runs(self, finalists: int) -> int:
@@ -124,7 +124,7 @@ class Budget:
     runs: int | None = None
     cheap: RunHistory | None = None
 
-    def from_here(self) -> Budget:
+    def renewal(self) -> Budget:
         """The same bounds, counted from the present content of the run history."""
         return Budget(
             self.history,

@@ -21,14 +21,14 @@ from autotune.measurement.idle_parameters import CALLS, needs_call_counts, untun
 from autotune.measurement.other_library import Side
 from autotune.measurement.reduction_operations import known_of
 from autotune.measurement.run_history import (
-    ALWAYS_REJECTED,
     DEFAULT_PHASE,
+    REJECTION_PREFIX,
     WARMUP,
     HistoryEntry,
     RunHistory,
     entry_of,
 )
-from autotune.measurement.study_executables import ExecutableWatch, program_changed
+from autotune.measurement.study_executables import ExecutableWatch, change_error
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import FIRST, MPI
@@ -176,7 +176,7 @@ class MachineEvaluator:
         spec = self._spec(setting, timeout_s)
         place = RunPlace(setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), MAX_REJECTS):
-            entry = self._launch_compiled(self._within_budget(spec), place)
+            entry = self._launch_without_compiling(self._within_budget(spec), place)
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
                 return entry
@@ -187,7 +187,7 @@ class MachineEvaluator:
                 break
         if setting == DEFAULT:
             raise MachineBusy(
-                f"machine too busy: {self._disturbed()} runs in a row were disturbed; the "
+                f"machine too busy: {self._disturbed_runs()} runs in a row were disturbed; the "
                 f"last: {entry.record.reason}.\n{self._jobs_in_the_way()}Nothing is lost. Stop the "
                 "other work, or wait; then the same command continues.",
                 code="machine.busy",
@@ -197,15 +197,15 @@ class MachineEvaluator:
         self.run(DEFAULT, DEFAULT_PHASE)
         return self._launch(spec, place, given_up=True)
 
-    def _launch_compiled(self, spec: LaunchSpec, place: RunPlace) -> HistoryEntry:
+    def _launch_without_compiling(self, spec: LaunchSpec, place: RunPlace) -> HistoryEntry:
         """Make one launch in which the program compiles nothing.
 
         A run that compiles code, which later runs load, is slow once: it is kept as a warm-up, and
         repeated. If it was stopped at the limit of a search, the next run may take as long as any.
         """
-        launched = spec
+        next_spec = spec
         for _ in range(WARM_UPS):
-            entry = self._launch(launched, place, warms_up=True)
+            entry = self._launch(next_spec, place, warms_up=True)
             if entry.phase == place.phase:
                 return entry
             self.watch(
@@ -214,7 +214,7 @@ class MachineEvaluator:
                 )
             )
             whole = self._spec(place.setting)
-            launched = self._within_budget(whole) if entry.censored else spec
+            next_spec = self._within_budget(whole) if entry.censored else spec
         return self._launch(spec, place)
 
     def side(self, setting: Setting) -> Side:
@@ -248,7 +248,7 @@ class MachineEvaluator:
             f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}\n" if jobs else ""
         )
 
-    def _disturbed(self) -> int:
+    def _disturbed_runs(self) -> int:
         """Number of rejected runs since the last run that was not rejected."""
         newest = reversed(self.history.entries)
         return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
@@ -263,7 +263,7 @@ class MachineEvaluator:
         """
         setting = place.setting
         self.watch(RunStarted(setting, place.phase))
-        with DeferredInterrupts() as held:
+        with DeferredInterrupts() as interrupts:
             # A finished run is stored before anything may stop this process.
             self._first.before_run()
             record = self._run(spec, setting, place.phase)
@@ -272,7 +272,7 @@ class MachineEvaluator:
             if given_up and record.state == "foreign_load":
                 record.state = "failed"
                 record.reason = (
-                    f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
+                    f"{REJECTION_PREFIX}, where the default is not; the last: {record.reason}"
                 )
             if warms_up and record.has_compiled:
                 place = RunPlace(setting, WARMUP)
@@ -282,10 +282,10 @@ class MachineEvaluator:
                 record.reason = f"the program changed: {change_words(changes)}"
             entry = self._store_run(record, place)
             self._first.after_run(entry)
-        if held.count:
+        if interrupts.count:
             raise KeyboardInterrupt
         if changes:
-            raise program_changed(changes)
+            raise change_error(changes)
         self.watch(RunEnded(entry, setting, self.history.ratio(entry)))
         self._tell_of_figure(record)
         self._first.judge(entry)
@@ -299,13 +299,13 @@ class MachineEvaluator:
             return side.runner.run(spec)
         if counts:
             spec = dataclasses.replace(spec, watch_windows=True)
-        counted = run_with_counts(side.runner, spec)
-        word = known_of(counted.commutes, side.target.commutative_only)
-        record = counted.record
+        trace = run_with_counts(side.runner, spec)
+        word = known_of(trace.commutes, side.target.commutative_only)
+        record = trace.record
         record.extra = {**record.extra, OPERATIONS: word}
-        if counts and counted.calls:
-            record.extra[CALLS] = counted.calls
-            if note := untuned_calls(self.space, counted.calls):
+        if counts and trace.calls:
+            record.extra[CALLS] = trace.calls
+            if note := untuned_calls(self.space, trace.calls):
                 self.watch(note)
         return record
 
@@ -337,7 +337,7 @@ class MachineEvaluator:
         key = self.history.previous = setting.key
         order, phase = self.history.next_order, place.phase
         entry = HistoryEntry(order, key, phase, record, trial, place.block, place.position)
-        stored = self.store.add_run(
+        run_id = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
             phase=phase,
@@ -349,14 +349,14 @@ class MachineEvaluator:
             launched=self.side(setting).space.launched(setting.without(MPI)),
         )
         if self.shared:
-            return self.pull()[stored]
+            return self.pull()[run_id]
         self.history.add(entry)
         return entry
 
     def pull(self) -> dict[int, HistoryEntry]:
         """Read the new runs of all workers; returns entries by the store's ids."""
         last = self.history.next_order - 1
-        found = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
-        for entry in found.values():
+        entries = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
+        for entry in entries.values():
             self.history.add(entry)
-        return found
+        return entries

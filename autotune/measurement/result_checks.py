@@ -105,15 +105,15 @@ class StoredAnswer:
 
 def recommended_in(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The setting that a stored result recommends; empty for the default."""
-    named = result.get("recommended")
-    setting = named.get("setting") if isinstance(named, Mapping) else None
+    recommendation = result.get("recommended")
+    setting = recommendation.get("setting") if isinstance(recommendation, Mapping) else None
     return setting if isinstance(setting, Mapping) else {}
 
 
 Reason = Callable[[StoredAnswer], Note | None]
 
 
-def not_verified(answer: StoredAnswer) -> Note | None:
+def no_verification(answer: StoredAnswer) -> Note | None:
     """Nobody verified the results."""
     if answer.verify is not None:
         return None
@@ -137,7 +137,7 @@ def unknown_operations(answer: StoredAnswer) -> Note | None:
     )
 
 
-REASONS: tuple[Reason, ...] = (not_verified, unknown_operations)
+REASONS: tuple[Reason, ...] = (no_verification, unknown_operations)
 """The reasons, in the order in which they are shown."""
 
 
@@ -151,7 +151,7 @@ def unchecked(answer: StoredAnswer | None) -> list[Note]:
     return [note for reason in REASONS if (note := reason(answer)) is not None]
 
 
-_VERIFIED = {
+_VERIFIER = {
     "application": "by the application",
     "pattern": "by --verify",
     "json": "by --verify",
@@ -162,19 +162,21 @@ def checks_words(checks: ResultChecks) -> str:
     """What was checked, in one line; raises LookupError or TypeError for other documents."""
     by = checks["verified"]
     if by is None:
-        said = "results were not checked"
+        sentence = "results were not checked"
     else:
-        said = f"results verified {_VERIFIED[by]} in {checks['verified_runs']} of {checks['runs']}"
-        said += " runs"
+        sentence = (
+            f"results verified {_VERIFIER[by]} in {checks['verified_runs']} of {checks['runs']}"
+        )
+        sentence += " runs"
     output = checks["output"]
     if output is None:
-        return said if by is not None else f"{said} (--verify)"
+        return sentence if by is not None else f"{sentence} (--verify)"
     lines, other = output["lines"], output["differing"] + output["expected"]
     if not output["compared"] or not lines:
-        return said if by is not None else f"{said}: no --verify, no output to compare"
+        return sentence if by is not None else f"{sentence}: no --verify, no output to compare"
     if other:
-        return f"{said}; {other} of {lines} output lines differ"
-    return f"{said}; {lines} output lines are the same" + (" (--verify)" if by is None else "")
+        return f"{sentence}; {other} of {lines} output lines differ"
+    return f"{sentence}; {lines} output lines are the same" + (" (--verify)" if by is None else "")
 
 
 def shown_lines(note: Note) -> list[str]:
@@ -182,7 +184,7 @@ def shown_lines(note: Note) -> list[str]:
     rows = note.data.get("shown", ())
     if not isinstance(rows, Sequence):
         return []
-    found = []
+    lines = []
     for row in rows:
-        found += [f"  - {row['reference']}", f"  + {row['setting']}" if row["setting"] else ""]
-    return [line for line in found if line]
+        lines += [f"  - {row['reference']}", f"  + {row['setting']}" if row["setting"] else ""]
+    return [line for line in lines if line]

@@ -227,7 +227,7 @@ def _proof(history: RunHistory, result: Result | None) -> str:
 
 def proof_ratios(history: RunHistory) -> dict[str, list[float]]:
     """Seconds of each setting's confirmation runs divided by the default's median in that phase."""
-    entries = [e for e in history.entries if e.kind == CONFIRM and e.timed and e.record.valid]
+    entries = [e for e in history.entries if e.kind == CONFIRM and e.has_time and e.record.valid]
     defaults = [e.record.value_s for e in entries if e.key == DEFAULT_KEY]
     if not defaults:
         return {}

@@ -12,15 +12,15 @@ from autotune.study.trial_store import CHEAP, Trial
 
 def cheap_ratio(trial: Trial) -> float:
     """T / T_default of a trial in the cheap form; infinite if its cheap runs failed."""
-    seen = trial.attrs.get(CHEAP)
-    ratio = seen.get("ratio") if isinstance(seen, dict) else None
+    cheap_result = trial.attrs.get(CHEAP)
+    ratio = cheap_result.get("ratio") if isinstance(cheap_result, dict) else None
     return float(ratio) if isinstance(ratio, int | float) else math.inf
 
 
 def shows_none(trial: Trial) -> bool:
     """Whether the cheap runs of a trial showed no gain."""
-    seen = trial.attrs.get(CHEAP)
-    return isinstance(seen, dict) and bool(seen.get("no_gain"))
+    cheap_result = trial.attrs.get(CHEAP)
+    return isinstance(cheap_result, dict) and bool(cheap_result.get("no_gain"))
 
 
 def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
@@ -28,7 +28,7 @@ def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
     return [
         (cheap_ratio(t), math.inf if t.estimate is None else t.estimate)
         for t in trials
-        if CHEAP in t.attrs and t.measured and not t.reused
+        if CHEAP in t.attrs and t.has_result and not t.reused
     ]
 
 
@@ -60,8 +60,8 @@ def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
 
 def scatter_of(trials: Sequence[Trial]) -> tuple[float, int] | None:
     """Variance of one log time of the default in full runs, and its degrees of freedom."""
-    known = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
-    if not known or len(known[-1]) != 2:
+    scatters = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
+    if not scatters or len(scatters[-1]) != 2:
         return None
-    variance, freedom = known[-1]
+    variance, freedom = scatters[-1]
     return (float(variance), int(freedom)) if freedom >= 1 else None

@@ -59,11 +59,11 @@ def fresh_blocks(pairs: Pairs, gain: float) -> int:
         return FRESH_BLOCKS
     # The median of n blocks has a standard deviation of about 1.25 * scatter / sqrt(n).
     size = FRESH_ERROR * abs(math.log1p(gain))
-    needed = (1.25 * math.log1p(scatter(logs)) / size) ** 2
-    return min(max(math.ceil(needed), FRESH_LEAST), FRESH_BLOCKS)
+    block_count = (1.25 * math.log1p(scatter(logs)) / size) ** 2
+    return min(max(math.ceil(block_count), FRESH_LEAST), FRESH_BLOCKS)
 
 
-def look_again(
+def measure_fresh_gain(
     blocks: Blocks, count: int, min_gain: float, budget: Budget, faster: bool = True
 ) -> Comparison | None:
     """The gain of the blocks' first setting over ``count`` blocks.
@@ -76,10 +76,10 @@ def look_again(
     for number in dict.fromkeys((count, min(count, FRESH_LEAST))):
         if measure_blocks(blocks, number, live, budget, reach=True) < number:
             continue
-        gain = _compared(blocks, number, min_gain)
+        gain = _compare_first(blocks, number, min_gain)
         if _absent(gain, faster) and not _ruled_out(gain, faster):
             more = measure_blocks(blocks, DOUBT_BLOCKS, live, budget, reach=True)
-            return _compared(blocks, more, min_gain) if more == DOUBT_BLOCKS else gain
+            return _compare_first(blocks, more, min_gain) if more == DOUBT_BLOCKS else gain
         return gain
     return None
 
@@ -109,7 +109,7 @@ def fresh_findings(
     return [Finding(Note("result.fresh_contradicts", words, data), stops=True)]
 
 
-def _compared(blocks: Blocks, count: int, min_gain: float) -> Comparison:
+def _compare_first(blocks: Blocks, count: int, min_gain: float) -> Comparison:
     """The comparison of the first setting with the reference over the first ``count`` blocks."""
     pairs = blocks.pairs(blocks.settings[0], first=count)
     return compare(
@@ -194,9 +194,9 @@ def slow_of(
     return slow_launches(*counts, alpha=alpha, threshold=threshold)
 
 
-def doubtful(seen: SlowLaunches, pairs: Pairs) -> bool:
+def doubtful(slow: SlowLaunches, pairs: Pairs) -> bool:
     """Whether more pairs must tell whether the setting costs more in some launches."""
-    return seen.slow + seen.default_slow > 1 or mean_in_doubt(pairs)
+    return slow.slow + slow.default_slow > 1 or mean_in_doubt(pairs)
 
 
 def mean_in_doubt(pairs: Pairs) -> bool:
@@ -254,20 +254,20 @@ def second_look(
     least = plan.min_gain if least is None else least
     if not faster and not plan.symmetric:
         least = 0.0
-    again, tail = later_blocks(blocks)
-    decided = blocks.pairs(second, first=comparison.n)
-    count = fresh_blocks(decided, comparison.gain)
+    fresh_blocks_of, tail = later_blocks(blocks)
+    proof_pairs = blocks.pairs(second, first=comparison.n)
+    count = fresh_blocks(proof_pairs, comparison.gain)
     words = "measuring fresh pairs: each run follows one of its own side"
-    watch(PhaseStarted("confirm", words, again.runs(count, 1)))
-    fresh = look_again(again, count, least, budget, faster)
+    watch(PhaseStarted("confirm", words, fresh_blocks_of.runs(count, 1)))
+    fresh = measure_fresh_gain(fresh_blocks_of, count, least, budget, faster)
     side = second if faster else blocks.reference
     findings = fresh_findings(side, comparison.gain, fresh, faster)
     if findings:
         return SecondLook(fresh, tuple(findings))
 
     def every() -> Pairs:
-        pairs = decided + again.pairs(second) + tail.pairs(second)
-        return pairs if faster else pairs.swapped()
+        pairs = proof_pairs + fresh_blocks_of.pairs(second) + tail.pairs(second)
+        return pairs if faster else pairs.reverse()
 
     if mean_in_doubt(every()):
         pairs = 0 if fresh is None else fresh.n

@@ -34,8 +34,8 @@ def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[Lib
     not name a library, counts as the default's.
     """
     first = next(iter(targets))
-    named = [(None if name == first else name, target) for name, target in targets.items()]
-    return [_launches(_runs(history, name), name, target) for name, target in named]
+    settings = [(None if name == first else name, target) for name, target in targets.items()]
+    return [_launches(_runs(history, name), name, target) for name, target in settings]
 
 
 def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
@@ -43,20 +43,20 @@ def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
     from autotune.measurement.run_history import WARMUP
 
     under: dict[str, bool] = {}
-    found = []
+    records = []
     for entry in history.entries:
         if entry.key not in under:
             under[entry.key] = Setting.parse(entry.key).get(MPI) == library
         if under[entry.key] and entry.record.valid and entry.kind != WARMUP:
-            found.append(entry.record)
-    return found
+            records.append(entry.record)
+    return records
 
 
 def _launches(records: Sequence[RunRecord], setting: str | None, target: Target) -> LibraryLaunches:
     """Number of valid launches, and the median time outside the program's own figure."""
     outside = [r.wall_s - r.metric_s for r in records if r.metric_s is not None]
     # A sum over ranks, and a figure that is no time of the program, say nothing of the start.
-    known = target.objective is None and bool(outside) and min(outside) > 0
+    has_start = target.objective is None and bool(outside) and min(outside) > 0
     library = target.library
     return LibraryLaunches(
         setting=setting,
@@ -65,7 +65,7 @@ def _launches(records: Sequence[RunRecord], setting: str | None, target: Target)
         path=library.bin,
         launcher=library.launcher,
         launches=len(records),
-        start_s=statistics.median(outside) if known else None,
+        start_s=statistics.median(outside) if has_start else None,
     )
 
 
@@ -80,13 +80,13 @@ def switch_to(
         after=row[other.name],
         variables=(variables := _variables(target)),
         links=_links(target, variables),
-        dropped=_dropped(first, target),
+        dropped=_terms_of_first(first, target),
         same_family=type(adapter(first.library)) is type(adapter(target.library)),
         timed="wall" if target.app.metric is None and first.objective is None else "figure",
     )
 
 
-def _dropped(first: Target, target: Target) -> list[str]:
+def _terms_of_first(first: Target, target: Target) -> list[str]:
     """What is in force under the first library only: options of the cluster, then settings."""
     options = first.cluster.options(first.library)
     own = [] if options == target.cluster.options(target.library) else [shlex.join(options)]
@@ -105,8 +105,8 @@ def _links(target: Target, variables: Mapping[str, str]) -> str:
 def _variables(target: Target) -> dict[str, str]:
     """The variables by which the program loads the target's library."""
     if target.tells_python:
-        inherited = {LOADER_PATH: os.environ[LOADER_PATH]} if LOADER_PATH in os.environ else {}
-        return adapter(target.library).python_variables(inherited)
+        environment = {LOADER_PATH: os.environ[LOADER_PATH]} if LOADER_PATH in os.environ else {}
+        return adapter(target.library).python_variables(environment)
     folders = target.library_folders
     return {LOADER_PATH: joined_folders(folders, os.environ)} if folders else {}
 
@@ -118,8 +118,8 @@ def switch_words(switch: SwitchedLibrary) -> list[str]:
     words = [f"The setting is for {other}, the default for {one} ({before['path']})."]
     words.append(f"Its launcher is {after['launcher']}.")
     if switch["variables"]:
-        named = " and ".join(switch["variables"])
-        words.append(f"The program loads this library by {named}, which the line below sets.")
+        names = " and ".join(switch["variables"])
+        words.append(f"The program loads this library by {names}, which the line below sets.")
     else:
         words.append("The program loads this library without further variables.")
     if switch["links"]:
@@ -142,10 +142,10 @@ def _start_words(one: str, other: str, switch: SwitchedLibrary) -> str:
     if switch["timed"] == "wall":
         return "Whole launches were compared, so the gain has the start under each library in it."
     first, second = switch["before"]["start_s"], switch["after"]["start_s"]
-    said = "Each run was started anew under its library; the gain is that of the program's figure"
+    method = "Each run was started anew under its library; the gain is that of the program's figure"
     if first is None or second is None:
-        return f"{said}."
+        return f"{method}."
     return (
-        f"{said}, without what a launch takes beside it: {seconds(first)} under {one}, "
+        f"{method}, without what a launch takes beside it: {seconds(first)} under {one}, "
         f"{seconds(second)} under {other} (medians)."
     )

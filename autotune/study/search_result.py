@@ -73,14 +73,14 @@ SESSION = "session:"
 """Beginning of the names under which a study stores its sessions."""
 
 
-class Recommended(TypedDict):
+class RecommendedSetting(TypedDict):
     """The setting to use."""
 
     setting: ValuesByName
     """Values by parameter; {} is the default."""
 
 
-def _recommended(value: Any) -> Setting:
+def _read_recommendation(value: Any) -> Setting:
     return value if isinstance(value, Setting) else Setting(value["setting"])
 
 
@@ -121,8 +121,10 @@ class Result:
     """The answer; unguarded: measured with --no-guard, so nothing is proven."""
     recommended: Annotated[
         Setting,
-        PlainValidator(_recommended),
-        PlainSerializer(lambda setting: {"setting": setting.to_json()}, return_type=Recommended),
+        PlainValidator(_read_recommendation),
+        PlainSerializer(
+            lambda setting: {"setting": setting.to_json()}, return_type=RecommendedSetting
+        ),
     ]
     """The setting to use; {} is the default."""
     study: str
@@ -250,20 +252,20 @@ class Result:
         """How reliable the recommendation is, in sentences; empty without a recommendation."""
         if self.status != "recommended":
             return []
-        found = [_gain_words(self.gain_pairs, self.gain_proof)]
+        sentences = [_gain_words(self.gain_pairs, self.gain_proof)]
         if len(self.rounds) > 1:
             own = next(row for row in self.rounds if row["round"] == self.round)
-            found.append(
+            sentences.append(
                 f"Proven in round {self.round} of this study, which may spend "
                 f"{100 * own['alpha']:.2f} % of the error probability."
             )
         if self.pruning is not None:
-            found.append(_pruning_words(self.pruning))
+            sentences.append(_pruning_words(self.pruning))
         if self.slow_launches is not None:
-            found.append(f"{slow_words(self.slow_launches)}.")
+            sentences.append(f"{slow_words(self.slow_launches)}.")
         if self.comparisons > 1:
-            found.append(comparisons_words(self.comparisons))
-        return found
+            sentences.append(comparisons_words(self.comparisons))
+        return sentences
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
@@ -335,24 +337,25 @@ def _pruning_words(pruning: PrunedSetting) -> str:
     most = "not slower than the whole setting"
     if pruning["slower_at_most"] > 0:
         most = f"at most {share(pruning['slower_at_most'])} slower than the whole setting"
-    said = "within" if pruning["non_inferior"] else "not shown to be within"
-    return f"{what}: {most}, {said} the margin of {margin}."
+    where = "within" if pruning["non_inferior"] else "not shown to be within"
+    return f"{what}: {most}, {where} the margin of {margin}."
 
 
-def slow_words(seen: SlowRates) -> str:
+def slow_words(rates: SlowRates) -> str:
     """The rates of slow launches, in a sentence."""
-    said = (
-        f"{seen['slow']} of {seen['launches']} launches took more than {seen['threshold']:g} times "
-        f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "
+    sentence = (
+        f"{rates['slow']} of {rates['launches']} launches took more than "
+        f"{rates['threshold']:g} times "
+        f"as long as usual, {rates['default_slow']} of {rates['default_launches']} with "
         "the default"
     )
-    if seen["verdict"] != "no difference shown":
-        return f"{said}: {seen['verdict']}"
+    if rates["verdict"] != "no difference shown":
+        return f"{sentence}: {rates['verdict']}"
     ends = []
-    if seen["rarer_from"] is not None and seen["default_slow"]:
-        ends.append(f"{100 * seen['rarer_from']:.0f} % or less")
-    if seen["more_from"] is not None:
-        ends.append(f"{100 * seen['more_from']:.0f} % or more")
+    if rates["rarer_from"] is not None and rates["default_slow"]:
+        ends.append(f"{100 * rates['rarer_from']:.0f} % or less")
+    if rates["more_from"] is not None:
+        ends.append(f"{100 * rates['more_from']:.0f} % or more")
     if not ends:
-        return f"{said}: too few launches to show a difference"
-    return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be one)"
+        return f"{sentence}: too few launches to show a difference"
+    return f"{sentence}: no difference shown (a rate of {' or '.join(ends)} would be one)"

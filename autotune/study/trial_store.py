@@ -37,23 +37,23 @@ class Trial:
     reason: str = ""
     attrs: dict[str, object] = field(default_factory=dict)
     reused: bool = False
-    elsewhere: bool = False
+    is_foreign: bool = False
     """Whether another process measures the trial."""
 
     @property
-    def measured(self) -> bool:
+    def has_result(self) -> bool:
         """Whether full runs, here or in another study, have shown how fast the setting is."""
         return self.state not in ("running", PRUNED)
 
     def observation(self) -> Observation:
-        estimate = _taught(self.attrs) if self.state == PRUNED else self.estimate
+        estimate = _cheap_estimate(self.attrs) if self.state == PRUNED else self.estimate
         return Observation(self.number, self.setting, estimate, self.state, self.attrs)
 
 
 def best_trial(trials: Iterable[Trial]) -> Trial | None:
     """The trial with the smallest ratio, without the default; None if there is none."""
-    done = [t for t in trials if t.state == "ok" and t.effective != DEFAULT]
-    return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
+    candidates = [t for t in trials if t.state == "ok" and t.effective != DEFAULT]
+    return min(candidates, key=lambda t: (t.estimate or 1.0, t.number), default=None)
 
 
 def best_ratio(trials: Iterable[Trial]) -> float:
@@ -92,7 +92,7 @@ class TrialStore(DocumentStore, Protocol):
         """Read the trials of other workers; returns whether there were any changes."""
         ...
 
-    def known(self, setting: Setting) -> float | None:
+    def known_ratio(self, setting: Setting) -> float | None:
         """The ratio that an earlier study measured for this setting under the same conditions."""
         ...
 
@@ -105,14 +105,14 @@ CHEAP = "cheap"
 """Key in a trial's attributes for what its cheap runs have shown."""
 
 
-def _taught(attrs: Mapping[str, object]) -> float:
+def _cheap_estimate(attrs: Mapping[str, object]) -> float:
     """The ratio that a strategy is told of a setting without a full run.
 
     Half of the cheap log ratio: a cheap run teaches less than a full one. It is never below 1,
     since only settings that show no gain have no full run.
     """
-    seen = attrs.get(CHEAP)
-    ratio = seen.get("ratio") if isinstance(seen, dict) else None
+    cheap_result = attrs.get(CHEAP)
+    ratio = cheap_result.get("ratio") if isinstance(cheap_result, dict) else None
     return max(float(ratio), 1.0) ** 0.5 if isinstance(ratio, int | float) else 1.0
 
 
@@ -147,7 +147,7 @@ class StoredTrials:
         Trials that another living process measures stay its own. Raises WorkError for a trial whose
         setting is not on the space's grid, since others may write to a database.
         """
-        self.mine = {stored.number for stored in self.store.recover(self.study.id)}
+        self.mine = {row.number for row in self.store.recover(self.study.id)}
         self.trials = []
         self._read()
 
@@ -156,16 +156,16 @@ class StoredTrials:
         over = {t.number for t in self.trials if t.state != "running"}
         first = next(number for number in itertools.count() if number not in over)
         before = [t for t in self.trials if t.number >= first]
-        after, here = [], OwnerProcess.current()
-        for stored in self.store.trials(self.study.id, since=first):
-            self.ids[stored.number] = stored.id
-            trial = trial_of(stored)
+        after, this_process = [], OwnerProcess.current()
+        for row in self.store.trials(self.study.id, since=first):
+            self.ids[row.number] = row.id
+            trial = trial_of(row)
             self._refuse_strange(trial)
-            own = trial.number in self.mine and stored.owner == here
-            trial.elsewhere = trial.state == "running" and not own
+            own = trial.number in self.mine and row.owner == this_process
+            trial.is_foreign = trial.state == "running" and not own
             after.append(trial)
         self.trials = [t for t in self.trials if t.number < first] + after
-        return _seen(before) != _seen(after)
+        return _states(before) != _states(after)
 
     def _refuse_strange(self, trial: Trial) -> None:
         """Raise WorkError for a trial whose setting is not on this space's grid.
@@ -174,8 +174,12 @@ class StoredTrials:
         """
         for setting in (trial.setting, trial.effective):
             for name, value in setting.items():
-                known = name in self.space and self.space[name]
-                wrong = known.problem(known.normalise(value)) if known else "is not in its space"
+                parameter = name in self.space and self.space[name]
+                wrong = (
+                    parameter.problem(parameter.normalise(value))
+                    if parameter
+                    else "is not in its space"
+                )
                 if wrong:
                     raise WorkError(
                         f"trial {trial.number} of study {self.study.hash[:12]} in the results "
@@ -193,29 +197,29 @@ class StoredTrials:
         """
         if not self.shared and not self.busy:
             return False
-        taken = self.store.recover(self.study.id, is_restart=False)
-        self.mine |= {stored.number for stored in taken}
+        rows = self.store.recover(self.study.id, is_restart=False)
+        self.mine |= {row.number for row in rows}
         self.on_refresh()
         return self._read()
 
     @property
     def busy(self) -> bool:
         """Whether another worker still measures a trial."""
-        return any(t.state == "running" and t.elsewhere for t in self.trials)
+        return any(t.state == "running" and t.is_foreign for t in self.trials)
 
     def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
         if self.shared:
-            claimed = self.store.claim_trial(
+            claim = self.store.claim_trial(
                 self.study.id, setting.to_json(), setting.key, attrs, self.most
             )
-            if claimed is None:
+            if claim is None:
                 raise OthersFaster
-            stored = claimed
+            row = claim
         else:
-            stored = self.store.add_trial(self.study.id, setting.to_json(), setting.key, attrs)
-        trial = Trial(stored.number, setting, setting, attrs=dict(attrs))
-        self.ids[stored.number] = stored.id
-        self.mine.add(stored.number)
+            row = self.store.add_trial(self.study.id, setting.to_json(), setting.key, attrs)
+        trial = Trial(row.number, setting, setting, attrs=dict(attrs))
+        self.ids[row.number] = row.id
+        self.mine.add(row.number)
         self.trials.append(trial)
         return trial
 
@@ -227,7 +231,7 @@ class StoredTrials:
             self.ids[trial.number], trial.state, trial.estimate, trial.attrs, trial.reason
         )
 
-    def known(self, setting: Setting) -> float | None:
+    def known_ratio(self, setting: Setting) -> float | None:
         """Median ratio that other studies under the same conditions measured while searching.
 
         The conditions are those of the first library; nothing is taken over for another one.
@@ -270,21 +274,21 @@ class StoredTrials:
         return self._histories[study_id]
 
 
-def _seen(trials: list[Trial]) -> list[tuple[int, str, bool]]:
-    return [(t.number, t.state, t.elsewhere) for t in trials]
+def _states(trials: list[Trial]) -> list[tuple[int, str, bool]]:
+    return [(t.number, t.state, t.is_foreign) for t in trials]
 
 
-def trial_of(stored: StoredTrial) -> Trial:
+def trial_of(row: StoredTrial) -> Trial:
     """A stored trial as a trial of the study."""
-    setting = Setting(stored.setting)
-    effective = stored.attrs.get(EFFECTIVE)
+    setting = Setting(row.setting)
+    effective = row.attrs.get(EFFECTIVE)
     return Trial(
-        number=stored.number,
+        number=row.number,
         setting=setting,
         effective=Setting.parse(effective) if isinstance(effective, str) else setting,
-        state=stored.state,
-        estimate=stored.estimate,
-        reason=stored.reason,
-        attrs=dict(stored.attrs),
-        reused=bool(stored.attrs.get(REUSED)),
+        state=row.state,
+        estimate=row.estimate,
+        reason=row.reason,
+        attrs=dict(row.attrs),
+        reused=bool(row.attrs.get(REUSED)),
     )

@@ -168,7 +168,7 @@ def prove(land: Land, strategy: Strategy, seed: int, trials: int) -> Setting | N
     """The recommendation of a whole study of so many trials, after its proof; None: the default."""
     evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([32, seed]))
     plan = SearchPlan(trials=trials)
-    return run_procedure(evaluator, MemoryTrialStore(), strategy, land.space, plan, seed).chosen
+    return run_procedure(evaluator, MemoryTrialStore(), strategy, land.space, plan, seed).setting
 
 
 def _model(land: Land) -> Model:

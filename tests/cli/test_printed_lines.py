@@ -59,7 +59,7 @@ What any test captures is typed, too (``taken_lines`` of ``tests/conftest.py``).
 SHOWN = {
     # Options of a launcher, or words of a line that is refused, in a sentence.
     "autotune/api/library_targets.py:_require_no_options",
-    "autotune/study/library_switch.py:_dropped",
+    "autotune/study/library_switch.py:_terms_of_first",
     "autotune/targets/launcher_line.py:_count_fault",
     "autotune/targets/launcher_line.py:_take",
     "autotune/targets/launcher_line.py:_unknown",

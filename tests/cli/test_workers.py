@@ -92,7 +92,7 @@ def test_two_workers_share_a_study(
     own = read_key()
     [request] = requests_of(found.request)
     assert own is not None
-    assert own.signed(request, study)
+    assert own.is_author(request, study)
     assert found.result["trials"] == TRIALS
     assert [t.number for t in trials] == list(range(TRIALS))
     assert len({t.key for t in trials}) == TRIALS

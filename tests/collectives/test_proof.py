@@ -53,7 +53,7 @@ class Timed(SimulatedEvaluator):
 
 
 def proven(evaluator: Timed, pairs: int = 40, budget_s: float | None = None) -> ProvenTable:
-    budget = Budget(evaluator.history, budget_s).from_here()
+    budget = Budget(evaluator.history, budget_s).renewal()
     return prove_table(evaluator, budget, ENTRIES, TABLE, ALL, pairs, seed=1, limit_s=20.0)
 
 
@@ -176,7 +176,7 @@ def curves(setting: Setting, size: int) -> float:
 
 def searched(evaluator: Timed, budget_s: float | None = None) -> tuple[Tournament, SizeMeasurement]:
     machine = SizeMeasurement(
-        evaluator, Budget(evaluator.history, budget_s).from_here(), "bcast", seed=4
+        evaluator, Budget(evaluator.history, budget_s).renewal(), "bcast", seed=4
     )
     search = Tournament([named(n) for n in range(1, 8)], ALL, machine.measure)
     search.run()

@@ -107,4 +107,4 @@ def test_a_budget_that_is_used_up_anywhere_ends_the_study_in_order(
     # A larger one goes on where this one ended, and finds what is there to be found.
     simulated.stall = 10**6
     more = study(simulated, space, SearchPlan(trials=None, budget_s=2000.0), trial_store)
-    assert more.chosen == Setting({"eager": 8})
+    assert more.setting == Setting({"eager": 8})

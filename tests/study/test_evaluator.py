@@ -55,7 +55,7 @@ def test_a_larger_budget_goes_on_where_a_smaller_was_refused(space: Space) -> No
     with pytest.raises(BudgetTooSmall):
         study(simulated, space, 25.0)
     answer = study(simulated, space, 1500.0)
-    assert answer.chosen == Setting({"eager": 8})
+    assert answer.setting == Setting({"eager": 8})
     assert simulated.history.launched_s <= 1500
 
 

@@ -187,6 +187,6 @@ def test_runs_of_another_program_are_not_taken_over(store: Store, program: Path)
     run(other, "default", "default", ok(2.0))
     run(other, "search", setting.key, ok(1.0))
     study = store.study(key())
-    assert StoredTrials(store, study, space).known(setting) is not None
+    assert StoredTrials(store, study, space).known_ratio(setting) is not None
     program.write_bytes(b"two")
-    assert StoredTrials(store, study, space).known(setting) is None
+    assert StoredTrials(store, study, space).known_ratio(setting) is None

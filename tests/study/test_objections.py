@@ -47,9 +47,9 @@ def test_only_more_frequent_slow_launches_are_an_objection() -> None:
 def test_a_contradicted_study_names_setting_and_code() -> None:
     one = Setting({"a": 1})
     made: Any = type("Made", (), {"setting": one, "objections": [STOP.note], "findings": (STOP,)})
-    answer: Any = type("Answer", (), {"vetoed": [made], "chosen": None, "proof": None})
+    answer: Any = type("Answer", (), {"with_objections": [made], "setting": None, "proof": None})
     assert judge_status(answer, RunHistory()) == "contradicted"
-    assert judge_status(answer, RunHistory(), guarded=False) == "unguarded"
+    assert judge_status(answer, RunHistory(), has_guard=False) == "unguarded"
     (note,) = contradictions(answer)
     assert (note.code, note.data) == ("test.stop", {"n": 1, "setting": {"a": 1}})
     assert Note.from_json(note.to_json()) == note

@@ -12,7 +12,7 @@ import pytest
 
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
-from autotune.measurement.evaluator import _default_fails
+from autotune.measurement.bench import _default_fails
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import ParameterKind
 from autotune.targets.launcher_line import LauncherLine, parse_launcher_line, script_words

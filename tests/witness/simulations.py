@@ -29,7 +29,7 @@ def _answers(simulated: trust.SimulatedStudy, *lives: int | None) -> list[Any]:
     entries = simulated.evaluator.history.entries
     runs = [[entry.key, entry.record.state, entry.record.value_s] for entry in entries]
     digest = hashlib.sha256(f"{plain(runs)}".encode()).hexdigest()[:7]
-    return [[a and a.chosen and a.chosen.key for a in answers], len(runs), digest]
+    return [[a and a.setting and a.setting.key for a in answers], len(runs), digest]
 
 
 def one_study(noise: str, gain: float, seed: int) -> Any:
