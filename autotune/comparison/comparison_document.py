@@ -12,7 +12,7 @@ from autotune.document import Document, Ends, Number, Unchecked, ValuesByName
 from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.parts import DecidingStep, GainOnPairs, RejectionList
+from autotune.study.search_result import DecidingStep, GainOnPairs, RejectionList
 from autotune.wording import Metric
 
 Answer = Literal[

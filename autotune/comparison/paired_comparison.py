@@ -37,7 +37,6 @@ from autotune.store.keys import COMPARE
 from autotune.study.conclusion import NextStep, compare_step
 from autotune.study.fresh_pairs import SecondLook, later_blocks, second_look
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
-from autotune.study.parts import GainOnPairs, Rejections
 from autotune.study.proof import (
     Blocks,
     Confirmation,
@@ -46,6 +45,7 @@ from autotune.study.proof import (
     measure_blocks,
     order_seed,
 )
+from autotune.study.search_result import GainOnPairs, Rejections
 from autotune.study.study_warnings import proof_warnings, rejection_rows
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds

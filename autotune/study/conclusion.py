@@ -25,12 +25,20 @@ from autotune.stats import (
     scatter,
 )
 from autotune.study.fresh_pairs import slow_row
-from autotune.study.parts import BestSeen, DecidingStep, RoundOutcome
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Confirmation, Pairs
 from autotune.study.proof_rounds import look_plan
 from autotune.study.recommendation import Recommendation
-from autotune.study.search_result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
+from autotune.study.search_result import (
+    BUDGET_SPENT,
+    MORE_TRIALS,
+    BestSeen,
+    DecidingStep,
+    Finalist,
+    Result,
+    RoundOutcome,
+    Status,
+)
 from autotune.study.study_warnings import rejection_rows, study_warnings
 from autotune.study.trial_store import Trial
 from autotune.wording import LOOKS_BETTER, seconds, share

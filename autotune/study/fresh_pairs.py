@@ -35,9 +35,8 @@ from autotune.stats import (
 )
 from autotune.stats.slow_launches import SLOW_LEAST
 from autotune.study.objections import Finding
-from autotune.study.parts import SlowRates
 from autotune.study.proof import Blocks, Confirmation, Pairs, measure_blocks
-from autotune.study.search_result import slow_words
+from autotune.study.search_result import SlowRates, slow_words
 from autotune.wording import interval, percent, share
 
 FRESH_BLOCKS = 12

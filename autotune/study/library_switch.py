@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # Commands that only read a stored result import this module.
     from autotune.measurement.other_library import OtherLibrary
     from autotune.measurement.run_history import RunHistory
     from autotune.targets.target import Target
-from autotune.study.parts import LibraryLaunches, SwitchedLibrary
+from autotune.study.search_result import LibraryLaunches, SwitchedLibrary
 from autotune.wording import seconds
 
 

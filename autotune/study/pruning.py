@@ -25,7 +25,6 @@ from autotune.measurement.events import PhaseStarted
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import Decision, LookPlan
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, FRESH_RUNS, fresh_blocks
-from autotune.study.parts import PrunedSetting
 from autotune.study.proof import (
     MISSED_SHARE,
     Blocks,
@@ -39,6 +38,7 @@ from autotune.study.proof import (
 )
 from autotune.study.proof_rounds import Round, digest, readable_round, stored_setting
 from autotune.study.race import RaceEvidence
+from autotune.study.search_result import PrunedSetting
 from autotune.study.trial_store import DocumentStore
 from autotune.wording import share
 

@@ -29,15 +29,15 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
-from autotune.study.cheap_and_full import (
+from autotune.study.screening_summary import OFF, why_off
+from autotune.study.trial_store import (
+    CHEAP,
+    Trial,
+    TrialStore,
     both_forms,
-    cheap_ratio,
     missed_gain,
     scatter_of,
-    shows_none,
 )
-from autotune.study.screening_summary import OFF, why_off
-from autotune.study.trial_store import CHEAP, Trial, TrialStore
 
 CHEAP_PHASE = "screen"
 """The phase of a candidate's cheap runs."""
@@ -127,14 +127,12 @@ class Screening:
         run = {t.setting for t in trials if t.state != PRUNED}
         candidates = [t for t in trials if t.state == PRUNED and t.setting not in run]
         return (
-            min(candidates, key=lambda t: (cheap_ratio(t), t.number)).setting
-            if candidates
-            else None
+            min(candidates, key=lambda t: (t.cheap_ratio, t.number)).setting if candidates else None
         )
 
     def _is_audit(self) -> bool:
         """Whether the next setting that shows no gain is run in full all the same."""
-        audits = sum(shows_none(t) for t in self.trial_store.trials if not t.reused)
+        audits = sum(t.shows_no_gain for t in self.trial_store.trials if not t.reused)
         return audits % AUDIT == AUDIT - 1
 
     def _look(self, setting: Setting, most: int) -> Look:

@@ -62,7 +62,7 @@ def summary(
     off: dict[str, Any] | None,
 ) -> ScreeningSummary:
     """What screening did."""
-    from autotune.study.cheap_and_full import agreement, both_forms
+    from autotune.study.trial_store import agreement, both_forms
 
     run = {t.effective for t in trials if t.has_result}
     out = {t.effective for t in trials if t.state == PRUNED} - run

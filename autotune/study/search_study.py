@@ -45,7 +45,6 @@ from autotune.strategies import Strategy, code_of
 from autotune.study.conclusion import conclude, count_runs
 from autotune.study.library_switch import library_rows, switch_to
 from autotune.study.loop import POLL_S
-from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
 from autotune.study.proof import order_seed
 from autotune.study.screening import Screening
@@ -57,7 +56,9 @@ from autotune.study.search_result import (
     FINISHED,
     NOTHING_LEFT,
     SESSION,
+    LibraryLaunches,
     Result,
+    SwitchedLibrary,
 )
 from autotune.study.study_request import SearchRequest
 from autotune.study.study_warnings import sharing_warnings

@@ -20,10 +20,10 @@ from autotune.stats import estimate
 from autotune.stats.ranks import neighbours_z, rank_sum_z
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.objections import remarks
-from autotune.study.parts import Rejections
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Blocks, Confirmation
 from autotune.study.recommendation import disturbing_settings
+from autotune.study.search_result import Rejections
 from autotune.study.trial_store import Trial
 from autotune.wording import share
 

@@ -1,13 +1,11 @@
-"""Trials (a setting with its state and estimate), and the trial store.
-
-The last part is the trial store in the results database.
-"""
+"""Trials (a setting with its state and estimate), and the stores that hold them."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,10 +14,11 @@ from autotune.measurement.run_history import SEARCH, RunHistory, entry_of, histo
 from autotune.measurement.study_executables import changed_executables
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import MPI
+from autotune.stats.screening import clear_step, rank_correlation
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
-from autotune.strategies import Observation
+from autotune.strategies import SCATTER, Observation
 
 
 @dataclass
@@ -45,8 +44,26 @@ class Trial:
         """Whether full runs, here or in another study, have shown how fast the setting is."""
         return self.state not in ("running", PRUNED)
 
+    @property
+    def cheap_ratio(self) -> float:
+        """T / T_default in the cheap form; infinite if the cheap runs failed or there are none."""
+        result = self.attrs.get(CHEAP)
+        ratio = result.get("ratio") if isinstance(result, dict) else None
+        return float(ratio) if isinstance(ratio, int | float) else math.inf
+
+    @property
+    def shows_no_gain(self) -> bool:
+        """Whether the cheap runs showed no gain."""
+        result = self.attrs.get(CHEAP)
+        return isinstance(result, dict) and bool(result.get("no_gain"))
+
     def observation(self) -> Observation:
-        estimate = _cheap_estimate(self.attrs) if self.state == PRUNED else self.estimate
+        estimate = self.estimate
+        if self.state == PRUNED:
+            # Half of the cheap log ratio: a cheap run teaches less than a full one. It is never
+            # below 1, since only settings that show no gain have no full run.
+            ratio = self.cheap_ratio
+            estimate = max(ratio, 1.0) ** 0.5 if ratio < math.inf else 1.0
         return Observation(self.number, self.setting, estimate, self.state, self.attrs)
 
 
@@ -103,17 +120,6 @@ class OthersFaster(Exception):
 
 CHEAP = "cheap"
 """Key in a trial's attributes for what its cheap runs have shown."""
-
-
-def _cheap_estimate(attrs: Mapping[str, object]) -> float:
-    """The ratio that a strategy is told of a setting without a full run.
-
-    Half of the cheap log ratio: a cheap run teaches less than a full one. It is never below 1,
-    since only settings that show no gain have no full run.
-    """
-    cheap_result = attrs.get(CHEAP)
-    ratio = cheap_result.get("ratio") if isinstance(cheap_result, dict) else None
-    return max(float(ratio), 1.0) ** 0.5 if isinstance(ratio, int | float) else 1.0
 
 
 EFFECTIVE = "effective"
@@ -292,3 +298,47 @@ def trial_of(row: StoredTrial) -> Trial:
         attrs=dict(row.attrs),
         reused=bool(row.attrs.get(REUSED)),
     )
+
+
+def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
+    """Cheap and full ratio of each setting that was run in both forms; infinite if it failed."""
+    return [
+        (t.cheap_ratio, math.inf if t.estimate is None else t.estimate)
+        for t in trials
+        if CHEAP in t.attrs and t.has_result and not t.reused
+    ]
+
+
+def agreement(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """The rank correlation of cheap and full ratios; None for less than two settings."""
+    if len(pairs) < 2:
+        return None
+    return rank_correlation([cheap for cheap, _ in pairs], [full for _, full in pairs])
+
+
+def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
+    """The largest clear gain in full runs of a setting that shows none in cheap runs.
+
+    A gain is clear if it is above ``min_gain`` by more than the scatter of the default explains
+    (Student's t, one in a thousand). None if there is none, or if the scatter is not known yet.
+    """
+    scatter = scatter_of(trials)
+    if scatter is None:
+        return None
+    bar = -math.log1p(min_gain) - clear_step(*scatter)
+    ratios = [
+        t.estimate
+        for t in trials
+        if t.state == "ok" and not t.reused and t.estimate is not None and t.shows_no_gain
+    ]
+    best = min(ratios, default=1.0)
+    return 1 / best - 1 if math.log(best) < bar else None
+
+
+def scatter_of(trials: Sequence[Trial]) -> tuple[float, int] | None:
+    """Variance of one log time of the default in full runs, and its degrees of freedom."""
+    scatters = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
+    if not scatters or len(scatters[-1]) != 2:
+        return None
+    variance, freedom = scatters[-1]
+    return (float(variance), int(freedom)) if freedom >= 1 else None

@@ -15,9 +15,14 @@ from autotune.measurement.result_checks import (
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.library_switch import switch_words
-from autotune.study.parts import DecidingStep, Rejections
 from autotune.study.screening_summary import screening_words
-from autotune.study.search_result import Finalist, Result, comparisons_words
+from autotune.study.search_result import (
+    DecidingStep,
+    Finalist,
+    Rejections,
+    Result,
+    comparisons_words,
+)
 from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import note_line, print_hanging, print_line, print_table
