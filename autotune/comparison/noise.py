@@ -68,7 +68,7 @@ def measure_noise(
 ) -> NoiseReport:
     """Run the default ``runs`` times against itself.
 
-    There are fewer runs if ``budget_s`` machine seconds do not hold so many. Raises WorkError if
+    There are fewer runs if ``budget_s`` machine seconds do not hold them. Raises WorkError if
     the default does not run, BudgetTooSmall if the budget held fewer than :data:`FEWEST_RUNS` runs.
     """
     key = study_key(target, space, NOISE, {}, 0, guard)

@@ -1,4 +1,4 @@
-"""Comparison of two settings: the confirmation procedure as a tool of its own.
+"""Comparison of two settings: the proof procedure of a search, for any two settings.
 
 With a second library the program runs with A's setting under A's library and with B's setting under
 B's (:mod:`autotune.measurement.other_library`).
@@ -52,7 +52,7 @@ from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
-"""B hangs after this multiple of A's first run and so many seconds more; it is then stopped."""
+"""B hangs after this multiple of A's first run plus these seconds; it is then stopped."""
 LEAST_FACTOR = 3.0
 LEAST_SLACK_S = 1.0
 """A budget does not stop B before this limit, as in a search: B may be slow."""

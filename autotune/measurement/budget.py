@@ -97,7 +97,7 @@ class SearchPlan:
         return self.proof_runs(1) + int(min(KEPT_SHARE * beyond, KEPT_MOST))
 
     def proof_runs(self, finalists: int) -> int:
-        """Runs of the smallest proof of so many finalists."""
+        """Runs of the smallest proof of a number of finalists."""
         return self.reserve_blocks * (finalists + 1)
 
 
@@ -166,7 +166,7 @@ class Budget:
             raise BudgetSpent("the budget is spent", code="budget.spent")
 
     def affords(self, runs: int, run_s: float | None = None) -> bool:
-        """Whether the budget holds so many more runs.
+        """Whether the budget holds ``runs`` more runs.
 
         Each takes ``run_s`` seconds or, without it, about as long as the default.
         """
@@ -176,6 +176,6 @@ class Budget:
         )
 
     def cost_s(self, runs: int) -> float:
-        """Machine seconds of so many runs of about the default's length."""
+        """Machine seconds of ``runs`` runs of about the default's length."""
         walls = [record.wall_s for record in self.history.default_records()]
         return statistics.median(walls) * runs if walls else 0.0

@@ -5,8 +5,8 @@ are short, and a comparison of settings compares nothing. Two signs show it: the
 setting used a multiple of the CPU time of its later ones, and the first run of all wrote a file.
 Either alone is usual: caches fill, and programs write results. Both together stop a proof.
 
-The last part watches the first run of a process in a study, and stops the study if later runs
-resume it.
+:class:`FirstRunWatch` looks at the first run of a process in a study, and stops the study if later
+runs resume it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from runner.types import RunRecord
 MULTIPLE = 2.0
 """The first run is longer if it used this multiple of the CPU time of later ones, ..."""
 LEAST_S = 0.3
-"""... and so many CPU seconds more (the start of a launch differs by less), ..."""
+"""... and at least these CPU seconds more (the start of a launch differs by less), ..."""
 CHANGE = 1.5
 """... and the program's own figure, if it prints one, differs by this factor."""
 LEAST_RUNS = 2

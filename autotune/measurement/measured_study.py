@@ -1,7 +1,6 @@
 """A study that is measured: its place in the database, the machine lock, the runner, the evaluator.
 
-The last part is the heartbeat: a process renews its leases whatever it does, so that its trials are
-not taken for lost.
+A heartbeat renews the leases of its process, so that its trials are not taken for lost.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from runner.guard import wait_quiet
 from runner.lock import MachineLock
 
 WITHOUT_RESULT = "measured"
-"""The status of a study that has runs and no result of its own."""
+"""The status of a study that has runs and no result."""
 
 
 class MeasuredStudy:

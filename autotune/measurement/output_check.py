@@ -4,7 +4,7 @@ A line that is the same in all runs of the reference, and in no run of the setti
 the setting changes the results. docs/explanation/measuring.md says what is equal, which lines may
 differ, and what is not seen.
 
-The last part says what was checked of the results behind an answer.
+:func:`result_checks` says what was checked of the results behind an answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_LINES = 5
 _LENGTH = 160
 """Characters of a line that are shown."""
 _SMALL = 16
-"""Integers below this are in so many lines that the value of a parameter explains none alone."""
+"""Integers below this are frequent in output: the value of a parameter alone explains no line."""
 # Where ranks are, what carries their messages, and how fast the clock and the messages are: a
 # program that adapts its number of calls to them prints that number.
 _OF_LAUNCH = re.compile(

@@ -21,11 +21,11 @@ TINY = 1e-12
 TINY_RESIDUAL = 1e-9
 """The same for a residual or an error: it is what is left of larger numbers."""
 DIGITS = 5
-"""From so many digits on, the last printed digit may differ by one."""
+"""Number of digits from which the last printed digit may differ by one."""
 COARSE = 2
-"""A number of a table with at most so many digits is too coarse to be a result."""
+"""Largest number of digits of a number in a table that is too coarse to be a result."""
 COLUMNS = 3
-"""From so many numbers on, a line counts as the row of a table."""
+"""Number of numbers from which a line counts as the row of a table."""
 OF_ROUNDING = 10.0
 """Factor up to which two multiples of the rounding error (eps) are equal."""
 _NUMBER = re.compile(

@@ -26,7 +26,7 @@ RACE = "race"
 SEARCH_KINDS = (WARMUP, SEARCH, DEFAULT_PHASE, RACE)
 """Phases whose runs are not part of interleaved blocks."""
 Figure = Callable[[RunRecord], float]
-"""A function that returns a figure of a valid run, in a unit of its own; less is better."""
+"""A function that returns a figure of a valid run, in any unit; less is better."""
 LEAD = "lead"
 """Last part of the name of a phase whose runs are leads; their times are not used."""
 FIRST_RUN = "first-run:"

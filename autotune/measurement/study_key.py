@@ -1,8 +1,8 @@
 """The study's key: what makes two searches one study, made of target, space and strategy.
 
-The second part is for a study that was begun on another kind of machine than it is measured on,
-such as a login node. A study's key holds the machine. So the first worker on a compute node begins
-a study of that node's own, and the study that was begun before, without a trial, refers to it.
+A study may be begun on another kind of machine than it is measured on, such as a login node. A
+study's key holds the machine. So the first worker on a compute node begins a study for that kind of
+node, and the study that was begun before, without a trial, refers to it.
 """
 
 from __future__ import annotations

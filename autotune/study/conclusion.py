@@ -299,7 +299,7 @@ def _cost(runs: int, budget: Budget) -> str:
 def _options(
     plan: SearchPlan, budget: Budget, runs: int, trials: int, ended_by: str
 ) -> dict[str, str]:
-    """The bounds that hold so many more runs of the proof.
+    """The bounds that hold ``runs`` more runs of the proof.
 
     A search that its budget ended first takes its share of a larger budget.
     """

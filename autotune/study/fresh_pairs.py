@@ -5,10 +5,9 @@ So its gain is too high, and a setting that leaves the machine slower for the ne
 slowing the default. In fresh pairs each run follows a run of its own setting, as in daily use, and
 their number is fixed before the first. Where they contradict the proof, nothing is recommended.
 
-The second part has slow launches and means, which the median of a proof does not show. A setting
+Slow launches and means are looked at too, which the median of a proof does not show. A setting
 whose launches are slow more often than the default's, or that takes longer in the mean, is not
-recommended. The last part is the second look of a comparison: both, after the decision that one
-side is faster.
+recommended. :func:`second_look` is what a comparison measures after its decision.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ FRESH_LEAST = 6
 FRESH_ERROR = 1 / 3
 """Standard error of the fresh gain, as a share of the gain, for which the number is chosen."""
 FRESH_RUNS = math.ceil(FRESH_BLOCKS * 3.5)
-"""Runs of so many blocks: two of each setting, less the lead of every second block."""
+"""Runs in :data:`FRESH_BLOCKS` blocks: two of each setting, less every second block's lead."""
 DOUBT_BLOCKS = 30
 """Number of blocks if the first show no gain: chance alone does that to few real gains."""
 

@@ -46,8 +46,8 @@ from runner.types import RunRecord
 
 ASK_RUNS = 20
 ASK_LEAST_S = 20.0
-"""A search whose strategy has looked for a new setting for so many times a run, and at least so
-many seconds, ends."""
+"""A search ends if its strategy has looked for a new setting for the time of :data:`ASK_RUNS` runs,
+and for at least these seconds."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
 

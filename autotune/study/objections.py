@@ -5,13 +5,13 @@ results, that a program did not do the same work twice, that a rate was read as 
 reads the runs of a setting and of its reference and says what it sees. A finding that stops is an
 objection: nothing is recommended then. Any other finding is a note.
 
-The last part is the check whether the metric of a faster setting contradicts its wall time. A rate
-that is read as a time gets smaller when the program gets slower. Then the wall time of the "faster"
-setting is longer. A longer start can also be the reason: a setting may save time in the part that
-the program measures, and cost more outside of it. So the time from the end of MPI_Init on is
-compared where it was seen. Where it was not, the start is excluded in one of two ways: it cannot
-have grown so much, or the metric falls with the wall time also among runs of one setting, whose
-starts are the same (docs/explanation/measuring.md).
+One check asks whether the metric of a faster setting contradicts its wall time. A rate that is read
+as a time gets smaller when the program gets slower. Then the wall time of the "faster" setting is
+longer. A longer start can also be the reason: a setting may save time in the part that the program
+measures, and cost more outside of it. So the time from the end of MPI_Init on is compared where it
+was seen. Where it was not, the start is excluded in one of two ways: it cannot have grown so much,
+or the metric falls with the wall time also among runs of one setting, whose starts are the same
+(docs/explanation/measuring.md).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ is a run of the same setting directly before a run that counts; its own time is 
 (docs/explanation/statistics.md, "Runs that disturb the next one").
 
 The proof compares finalists with the default on fresh interleaved blocks, with looks as planned.
-The last part has the pairs: the figures of two settings, block by block.
+Pairs are the figures of two settings, block by block.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Blocks:
         return (*own, *(f"{phase}:{LEAD}" for phase in own))
 
     def runs(self, blocks: int, live: int) -> int:
-        """Expected number of runs of so many blocks of the reference and ``live`` settings."""
+        """Expected number of runs in ``blocks`` blocks of the reference and ``live`` settings."""
         size = live + 1
         # A lead is not needed where the block before ended with the setting: once in ``size``.
         return math.ceil(blocks * (size + (size - 1 / size if self.leads else 0)))

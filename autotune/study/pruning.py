@@ -43,7 +43,7 @@ from autotune.study.trial_store import DocumentStore
 from autotune.wording import share
 
 SINGLES = 4
-"""Up to so many parameters are taken out one by one; more are first taken out in groups."""
+"""Largest number of parameters that are taken out one by one; more are taken out in groups."""
 MAX_ROUNDS = 4
 LEAST_BLOCKS = 4
 SURE_BLOCKS = 6

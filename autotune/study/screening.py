@@ -44,7 +44,7 @@ CHEAP_PHASE = "screen"
 BOTH_FIRST = 8
 """Settings that are run in both forms before any is screened out."""
 AUDIT = 4
-"""One of so many settings that show no gain is run in full all the same."""
+"""Of this number of settings that show no gain, one is run in full all the same."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Everything is decided from the run history and the trials, so the same request continues an
 interrupted study, and a larger budget extends a finished one.
 
-The last part says whether a stored result answers a request, which worker makes the proofs, and
+The functions say whether a stored result answers a request, which worker makes the proofs, and
 which part of the space is searched once it is known whether the program's operations commute.
 """
 

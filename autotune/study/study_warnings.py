@@ -1,8 +1,8 @@
 """Warnings: what a reader of a result should know besides the figures, in plain words.
 
-The last part has disturbances: what a run owes to its place, or to the runs before it. A comparison
-of blocks is right in spite of them, or its limit is known; each is said where it shows, because it
-tells how to measure better (docs/explanation/statistics.md).
+Disturbances are what a run owes to its place, or to the runs before it. A comparison of blocks is
+right in spite of them, or its limit is known; each is said where it shows, because it tells how to
+measure better (docs/explanation/statistics.md).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from autotune.wording import share
 
 REJECTED_SHARE = 0.2
 _MANY = 4
-"""From so many on, unused parameters of one component are counted, not listed."""
+"""Smallest number of unused parameters of one component that is printed in their place."""
 
 
 def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[Note]:
@@ -72,7 +72,7 @@ def _default_warnings(history: RunHistory) -> list[Note]:
 
 
 def sharing_warnings(ranks: int, cores: int) -> list[Note]:
-    """A warning if ranks share cores; a quota of a control group counts as so many cores."""
+    """A warning if ranks share cores; a control group's quota of n CPUs counts as n cores."""
     if ranks <= cores:
         return []
     have = "1 core" if cores == 1 else f"{cores} cores"

@@ -1,7 +1,6 @@
 """Setting syntax of the command line: ``default``, ``name=value``, ``@file``, ``study:ID``.
 
-The last part reads files with a setting: JSON, TOML, and the formats that autotune and MPI
-libraries write.
+Files with a setting may be JSON, TOML, or in the formats that autotune and MPI libraries write.
 """
 
 from __future__ import annotations

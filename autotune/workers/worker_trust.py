@@ -4,10 +4,9 @@ Whoever can write to the database can request any program. A request is trusted 
 the key in this user's home, or if every role that may write studies is named in this user's own
 ``trust.toml``.
 
-The last part is the key that signs requests to the user's own workers, by HMAC-SHA256 over the
-whole request. Whoever can read the key can make the user's workers run anything, so its mode must
-be 0600, and any other is refused. The key is of no use to those who can only write to the results
-database.
+A key signs requests to the user's own workers, by HMAC-SHA256 over the whole request. Whoever can
+read the key can make the user's workers run anything, so its mode must be 0600, and any other is
+refused. The key is of no use to those who can only write to the results database.
 """
 
 from __future__ import annotations
