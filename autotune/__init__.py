@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from autotune.api.predict import Prediction, predict
     from autotune.api.study import Best, Study
     from autotune.api.tune import tune
+    from autotune.comparison.noise import NoiseReport
+    from autotune.comparison.paired_comparison import ComparisonOutcome
     from autotune.errors import AutotuneError, UsageError, WorkError
     from autotune.space import Parameter, Setting, Space
     from autotune.store import Store
     from autotune.strategies import Observation, Option, Proposal, Strategy
-    from autotune.study.comparison import ComparisonOutcome
-    from autotune.study.noise import NoiseReport
-    from autotune.study.result import Result
-    from autotune.study.search import SearchInterrupted
+    from autotune.study.search_result import Result
+    from autotune.study.search_study import SearchInterrupted
     from autotune.targets.target import Target
 
 _PLACES = {
     "AutotuneError": "errors",
     "Best": "api.study",
-    "ComparisonOutcome": "study.comparison",
-    "NoiseReport": "study.noise",
+    "ComparisonOutcome": "comparison.paired_comparison",
+    "NoiseReport": "comparison.noise",
     "Observation": "strategies",
     "Option": "strategies",
     "Parameter": "space",
     "Prediction": "api.predict",
     "Proposal": "strategies",
-    "Result": "study.result",
-    "SearchInterrupted": "study.search",
+    "Result": "study.search_result",
+    "SearchInterrupted": "study.search_study",
     "Setting": "space",
     "Space": "space",
     "Store": "store",

@@ -27,7 +27,7 @@ ERROR = "error"
 SCHEMAS: dict[str, DocumentKind] = {
     "search": DocumentKind(
         "Result of autotune search, or of the worker that ended a study",
-        "autotune.study.result:Result",
+        "autotune.study.search_result:Result",
         ("search", "worker"),
     ),
     "proving-elsewhere": DocumentKind(
@@ -43,12 +43,12 @@ SCHEMAS: dict[str, DocumentKind] = {
     "run": DocumentKind("One run of one setting", "autotune.api.run:RunDocument", ("run",)),
     "compare": DocumentKind(
         "Comparison of setting B with setting A",
-        "autotune.study.comparison_document:AnyComparison",
+        "autotune.comparison.comparison_document:AnyComparison",
         ("compare",),
     ),
     "noise": DocumentKind(
         "Noise of the default, and the gain that can be detected",
-        "autotune.study.noise:NoiseReport",
+        "autotune.comparison.noise:NoiseReport",
         ("noise",),
     ),
     "explore": DocumentKind(

@@ -25,12 +25,12 @@ from scipy import stats
 
 from autotune.anova.paired_runs import PairTerms, Program
 from autotune.anova.proof import prove_class
+from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
-from autotune.study.simulation import SimulatedEvaluator
 from autotune.targets.target import Target
+from autotune.testing.simulation import SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from runner.mpi.library import Library
 

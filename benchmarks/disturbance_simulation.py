@@ -31,16 +31,16 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
 from autotune.errors import WorkError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
 from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.strategies import create
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.comparison import ComparisonRequest, compare_on
-from autotune.study.evaluator import Bench
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.rounds import Rounds
-from autotune.study.simulation import MemoryTrialStore
+from autotune.study.proof_rounds import Rounds
+from autotune.testing.simulation import MemoryTrialStore
 from benchmarks.classwide_simulation import program
 from benchmarks.common import commit, document, run_benchmark
 from benchmarks.disturbances import (
@@ -137,7 +137,7 @@ def outcome_of(study: StudyOutcome) -> Outcome:
     """The end of a study that went through its procedure."""
     recommendation = study.recommendation
     if recommendation is None:
-        return Outcome("vetoed" if study.vetoed else "default")
+        return Outcome("vetoed" if study.with_objections else "default")
     fresh = recommendation.fresh
     return Outcome(
         "named",

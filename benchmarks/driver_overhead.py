@@ -25,12 +25,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from autotune.measurement.events import Event, RunEnded, TrialEnded
+from autotune.measurement.run_history import RunHistory
 from autotune.store import Store
 from autotune.strategies import Strategy, find
-from autotune.study.events import Event, RunEnded, TrialEnded
-from autotune.study.request import SearchRequest
-from autotune.study.run_history import RunHistory
-from autotune.study.search import SearchStudy
+from autotune.study.search_study import SearchStudy
+from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.terminal.progress import Progress

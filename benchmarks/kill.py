@@ -37,7 +37,7 @@ TUNER = """
 import json, sys
 from pathlib import Path
 import autotune
-from autotune.study.events import RunEnded
+from autotune.measurement.events import RunEnded
 place, trials = Path(sys.argv[1]), int(sys.argv[2])
 listed = (place / "acknowledged").open("a", buffering=1)
 def acknowledge(event):

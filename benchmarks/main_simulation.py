@@ -20,13 +20,13 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import CONFIRM, HistoryEntry
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import run_procedure
-from autotune.study.run_history import CONFIRM, HistoryEntry
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import NOISES, allowed
 
@@ -136,7 +136,7 @@ def study(case: Case, strategy: str, trials: int, seed: int) -> Outcome:
     answer = run_procedure(evaluator, MemoryTrialStore(), search, made.space, plan, seed)
     bar = (1 + case.gain) ** -0.5
     tried = any(made.ratio(t.effective) <= bar for t in answer.trials)
-    chosen = answer.chosen or DEFAULT
+    chosen = answer.setting or DEFAULT
     pruning = answer.recommendation.pruning.state if answer.recommendation else ""
     return Outcome(
         judge_status(answer, evaluator.history, True),

@@ -27,10 +27,10 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.config.app import load_app
 from autotune.errors import UsageError, WorkError
+from autotune.measurement.output_check import OutputComparison, compare_outputs
 from autotune.space import DEFAULT, Setting
-from autotune.study.output_check import OutputComparison, compare_outputs
-from autotune.study.setting_syntax import read_settings
 from autotune.targets.request import TargetRequest
+from autotune.targets.setting_syntax import read_settings
 from autotune.targets.target import Target
 from benchmarks.common import ROOT, conclude, options, run_benchmark, table
 from benchmarks.compiled import NoCompiler, compiled_for
@@ -175,7 +175,7 @@ def row_of(
         "program": case.name,
         "setting": text,
         "states": ",".join(states),
-        "compared": found.compared,
+        "compared": found.is_conclusive,
         "lines": found.lines,
         "stop": bool(found.differing),
         "wanted": case.stop,

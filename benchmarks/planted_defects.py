@@ -34,7 +34,16 @@ from benchmarks.common import ROOT, run_benchmark
 from runner.files import write_atomically
 
 AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "measurement": (9, ("autotune/study", "runner/guard", "runner/outcome", "runner/launch.py")),
+    "measurement": (
+        9,
+        (
+            "autotune/study",
+            "autotune/measurement",
+            "runner/guard",
+            "runner/outcome",
+            "runner/launch.py",
+        ),
+    ),
     "statistics": (9, ("autotune/stats",)),
     "store": (8, ("autotune/store",)),
     "publish": (8, ("autotune/publish",)),

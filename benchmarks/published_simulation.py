@@ -19,11 +19,11 @@ from multiprocessing import get_context
 import numpy as np
 from scipy.stats import binom
 
+from autotune.measurement.budget import Budget
 from autotune.publish.recheck import PAIRS, Claim, ClaimAnswer
 from autotune.space import Setting
-from autotune.study.budget import Budget
 from autotune.study.proof import Blocks, confirm_blocks
-from autotune.study.simulation import SimulatedEvaluator
+from autotune.testing.simulation import SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import NOISES
 

@@ -20,11 +20,11 @@ from multiprocessing import get_context
 
 import numpy as np
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import run_procedure
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 
 Noise = Callable[[np.random.Generator, int], float]
@@ -89,7 +89,7 @@ def study(noise: Noise, seed: int, candidates: int, gain: float) -> tuple[Settin
     answer = run_procedure(
         evaluator, MemoryTrialStore(), strategy, where, SearchPlan(trials=candidates), seed
     )
-    return answer.chosen, evaluator.history.search_runs, evaluator.history.confirmation_runs
+    return answer.setting, evaluator.history.search_runs, evaluator.history.confirmation_runs
 
 
 def outcome(noise: str, candidates: int, gain: float, seed: int) -> tuple[str, int, int]:

@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import HistoryEntry
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.run_history import HistoryEntry
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import space
 
@@ -143,14 +143,14 @@ def extended(kind: str, extensions: int, seed: int) -> bool:
             answer = study.go_on(SearchPlan(trials=20), life)
             if answer is not None:
                 break
-        return answer is not None and answer.chosen is not None
+        return answer is not None and answer.setting is not None
     for number in range(extensions + 1):
         if kind == "trials":
             plan = SearchPlan(trials=20 + 10 * number)
         else:
             plan = SearchPlan(trials=None, max_runs=100 + 60 * number)
         answer = study.go_on(plan)
-        if answer is not None and answer.chosen is not None:
+        if answer is not None and answer.setting is not None:
             return True
     return False
 
@@ -158,7 +158,7 @@ def extended(kind: str, extensions: int, seed: int) -> bool:
 def adverse(name: str, seed: int) -> bool:
     """Whether a study in which no candidate has a gain named a winner."""
     answer = SimulatedStudy(ADVERSE[name], seed).go_on(SearchPlan(trials=CANDIDATES))
-    return answer is not None and answer.chosen is not None
+    return answer is not None and answer.setting is not None
 
 
 def acting(gain: float, cv: float) -> Model:
@@ -228,7 +228,7 @@ def slow_named(default: float, candidate: float, gain: float, seed: int) -> str:
     assert answer is not None
     if answer.recommendation is not None:
         return answer.recommendation.slow.verdict
-    return "vetoed" if answer.vetoed else ""
+    return "vetoed" if answer.with_objections else ""
 
 
 def extension_rows(run: Runner, studies: int) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from autotune.study.setting_syntax import read_settings
+from autotune.targets.setting_syntax import read_settings
 from benchmarks.common import ROOT, options, report, run_benchmark, table
 from benchmarks.compiled import compiled_library
 from benchmarks.harness.bench import Bench, interleaved

@@ -28,15 +28,15 @@ from typing import Any
 
 import numpy as np
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.evaluator import MachineEvaluator, RunPlace
+from autotune.measurement.run_history import HistoryEntry, history_of
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
 from autotune.strategies import create
 from autotune.strategies.options import OptionValue
-from autotune.study.budget import SearchPlan
-from autotune.study.evaluator import MachineEvaluator, RunPlace
 from autotune.study.loop import SearchLoop
-from autotune.study.run_history import HistoryEntry
-from autotune.study.trial_store import OthersFaster, StoredTrials, Trial, history_of
+from autotune.study.trial_store import OthersFaster, StoredTrials, Trial
 from benchmarks.common import options, report, run_benchmark, table
 from benchmarks.store_speed import study_key
 from runner.types import LaunchSpec, RunRecord

@@ -9,7 +9,7 @@ from sqlalchemy import URL, make_url
 
 from autotune.errors import UsageError
 from autotune.store.location import locate
-from autotune.study.worker_trust import roles_for
+from autotune.workers.worker_trust import roles_for
 from runner.passwords import has_password, mask_password, mask_words
 
 LETTERS = st.characters(blacklist_characters="\n", blacklist_categories=("Cs",))

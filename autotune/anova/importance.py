@@ -33,7 +33,7 @@ from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
-from autotune.study.result import Result
+from autotune.study.search_result import Result
 
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestRegressor

@@ -12,14 +12,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from autotune.anova.result import ProgramEvidence
+from autotune.comparison.paired_comparison import (
+    ComparisonOutcome,
+    ComparisonRequest,
+    compare_settings,
+)
 from autotune.errors import UsageError, WorkError
+from autotune.measurement.budget import BudgetTooSmall
+from autotune.measurement.events import Watcher, silent
 from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.stats import MIN_GAIN, LookPlan
 from autotune.store import Store
-from autotune.study.budget import BudgetTooSmall
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
-from autotune.study.events import Watcher, silent
 from autotune.targets.target import Target
 from runner.types import finite
 

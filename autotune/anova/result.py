@@ -13,11 +13,11 @@ from pydantic import Field, computed_field
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.document import Number, Omitted, from_json, to_json
+from autotune.measurement.result_checks import Checks
 from autotune.names import names_path
 from autotune.notes import Note
 from autotune.space.setting import SettingValues
 from autotune.space.trust import check_name
-from autotune.study.parts import Checks
 from autotune.wording import count
 from runner.types import all_finite
 

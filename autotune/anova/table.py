@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from autotune.anova.best_known import Opub, opub_of
 from autotune.datasets import Cell, Dataset, load
 from autotune.errors import UsageError
+from autotune.measurement.run_history import history_of
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Value
 from autotune.store import Store, StudyRecord
-from autotune.study.trial_store import history_of
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED
 
 if TYPE_CHECKING:

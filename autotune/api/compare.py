@@ -18,15 +18,19 @@ from autotune.api.options import (
     space_of,
     target_of,
 )
+from autotune.comparison.noise import NoiseReport, measure_noise
+from autotune.comparison.paired_comparison import (
+    ComparisonOutcome,
+    ComparisonRequest,
+    compare_settings,
+)
 from autotune.errors import UsageError
+from autotune.measurement.events import Watcher
+from autotune.measurement.other_library import OtherLibrary
 from autotune.space import Setting, Space
 from autotune.stats import LookPlan
 from autotune.store import Store
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
-from autotune.study.events import Watcher
-from autotune.study.libraries import OtherLibrary
-from autotune.study.noise import NoiseReport, measure_noise
-from autotune.study.setting_syntax import read_settings
+from autotune.targets.setting_syntax import read_settings
 from autotune.targets.target import Target
 
 SettingLike = str | Mapping[str, int | float | str]

@@ -91,7 +91,7 @@ def features_of(target: Target, traced_run: TracedRun) -> Features:
 
 def keep_features(features: Features, traced_run: TracedRun, target: Target, store: Store) -> None:
     """Store the features of a traced run for later searches of the program."""
-    from autotune.study.study_key import study_key
+    from autotune.measurement.study_key import study_key
 
     space = target.space(None)
     key = study_key(target, space, "features", {}, 0)

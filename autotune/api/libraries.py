@@ -18,10 +18,10 @@ from autotune.api.options import (
     space_of,
     target_request,
 )
+from autotune.comparison.paired_comparison import ComparisonOutcome, compare_settings
 from autotune.errors import UsageError
-from autotune.study.comparison import ComparisonOutcome, compare_settings
-from autotune.study.events import Watcher
-from autotune.study.libraries import OtherLibrary
+from autotune.measurement.events import Watcher
+from autotune.measurement.other_library import OtherLibrary
 
 
 def compare_libraries(

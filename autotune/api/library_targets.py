@@ -10,10 +10,10 @@ from itertools import combinations
 
 from autotune.api.target import find_target
 from autotune.errors import UsageError
+from autotune.measurement.other_library import OtherLibrary
 from autotune.notes import Note, Say
 from autotune.space import LibraryChoice, Space
 from autotune.space.resolve import parts_for
-from autotune.study.libraries import OtherLibrary
 from autotune.targets.build import foreign_build, library_folders, linked_note, names_library
 from autotune.targets.launcher_line import parse_launcher_line, same_library
 from autotune.targets.request import TargetRequest

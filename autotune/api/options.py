@@ -12,12 +12,12 @@ from typing import Any, TypedDict, Unpack, cast
 from autotune.api.figures import measured_target
 from autotune.api.target import find_target
 from autotune.errors import UsageError
+from autotune.measurement.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
 from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import Store
 from autotune.strategies import OptionValue
-from autotune.study.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.wording import parse_duration
@@ -63,7 +63,7 @@ class TargetOptions(ProgramOptions, total=False):
 
 class SearchOptions(ProgramOptions, total=False):
     """Options of a program for a search, and fields of
-    :class:`~autotune.study.request.SearchRequest`, which says what they mean.
+    :class:`~autotune.study.study_request.SearchRequest`, which says what they mean.
 
     ``mpi`` names the MPI library, or several: the first is that of the default, and the library is
     one of the parameters.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from autotune.measurement.result_checks import checks_words
 from autotune.notes import Note
 from autotune.publish.tune_file import NotObeyed, file_evidence, gain_words, write_tune_file
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
-from autotune.study.checks import checks_words
-from autotune.study.result import Result
-from autotune.study.search import SearchStudy
+from autotune.study.search_result import Result
+from autotune.study.search_study import SearchStudy
 from autotune.wording import UNGUARDED
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from autotune.api.features import read_features
+from autotune.comparison.comparison_document import ComparisonFigures
 from autotune.config.cluster import read_cluster
 from autotune.document import Document, Ends, Number, ValuesByName
 from autotune.errors import UsageError
@@ -18,7 +19,6 @@ from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation
 from autotune.space.trust import check_config_name, check_values
-from autotune.study.comparison_document import ComparisonFigures
 from autotune.targets.target import Target
 from autotune.targets.wrapped_launcher import is_launcher
 from runner.errors import RunnerError

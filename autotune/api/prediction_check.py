@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.api.predict import Prediction
+from autotune.comparison.paired_comparison import (
+    ComparisonOutcome,
+    ComparisonRequest,
+    compare_settings,
+)
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.files import write_text
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.result_checks import checks_words
 from autotune.publish.tune_file import (
     NotObeyed,
     file_evidence,
@@ -20,9 +27,6 @@ from autotune.publish.tune_file import (
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
-from autotune.study.checks import checks_words
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
-from autotune.study.events import Watcher, silent
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import with_request
 from autotune.targets.target import Target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autotune.config.option import PATH, PATHS, TIME, Request, option, same_option
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 
 FURTHER_SPACES = option(

@@ -6,7 +6,7 @@ from typing import Literal
 
 from autotune.api.analysis_requests import SOURCE
 from autotune.config.option import PATH, PERCENT, TIME, Request, late_option, option, part
-from autotune.study.request import BUDGET, GUARD, MIN_GAIN, SPACE
+from autotune.study.study_request import BUDGET, GUARD, MIN_GAIN, SPACE
 from autotune.targets.request import TargetRequest
 
 ORDER_SEED = option(0, "--seed N", "Seed of the random generator (order of runs).", ge=0)

@@ -9,17 +9,17 @@ from pydantic import Field
 
 from autotune.api.target import to_stderr
 from autotune.document import Document, ValuesByName
+from autotune.measurement.events import notes_to
+from autotune.measurement.measured_study import WITHOUT_RESULT
+from autotune.measurement.study_executables import current_key, store_executables
+from autotune.measurement.study_key import study_key
 from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyKey
-from autotune.study.events import notes_to
-from autotune.study.executables import current_key, store_executables
-from autotune.study.setting_syntax import read_settings
-from autotune.study.study import MEASURED
-from autotune.study.study_key import study_key
 from autotune.targets.executables import executables_of
 from autotune.targets.figures import FigureProposal
 from autotune.targets.rows import ProposedFigure
+from autotune.targets.setting_syntax import read_settings
 from autotune.targets.target import Target
 from runner.supervise import DeferredInterrupts
 from runner.types import RunRecord
@@ -62,7 +62,7 @@ class PreparedRun:
         store_executables(store, study, executables_of(record, target.program))
         groups = self.space.launched(self.setting)
         store.add_run(study, None, RUN, 0, 0, record, setting_key=self.setting.key, launched=groups)
-        store.set_result(study, MEASURED if record.valid else "failed", None)
+        store.set_result(study, WITHOUT_RESULT if record.valid else "failed", None)
         return OneRun(self.setting, self.space, record)
 
 

@@ -17,23 +17,23 @@ from autotune.api.library_targets import chosen_spaces, searched_targets
 from autotune.api.parameter_file import write_result_file
 from autotune.api.target import find_target, to_stderr
 from autotune.errors import UsageError
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.study_key import require_same_study
 from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.meanings import translate
 from autotune.store import Store, StudyKey, StudySummary
 from autotune.store.listing import StudyQuery
 from autotune.strategies import Strategy, find, resolve_options
-from autotune.study.events import Watcher, silent
-from autotune.study.libraries import OtherLibrary
-from autotune.study.request import SearchRequest
-from autotune.study.result import Result
-from autotune.study.search import SearchStudy
-from autotune.study.setting_syntax import read_settings
-from autotune.study.study_key import require_same_study
-from autotune.study.worker_request import WorkerRequest
-from autotune.study.worker_trust import sign
+from autotune.study.search_result import Result
+from autotune.study.search_study import SearchStudy
+from autotune.study.study_request import SearchRequest
+from autotune.targets.setting_syntax import read_settings
 from autotune.targets.target import Target
 from autotune.wording import short_setting
+from autotune.workers.worker_request import WorkerRequest
+from autotune.workers.worker_trust import sign
 from runner.mpi.discover import family
 
 if TYPE_CHECKING:

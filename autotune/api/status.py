@@ -13,8 +13,8 @@ from autotune.document import Document, Ends, Number, ValuesByName
 from autotune.errors import AutotuneError, WorkError
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
-from autotune.study.result import FINISH, FINISHED, Result
 from autotune.study.screening_summary import ScreeningSummary, stored_summary
+from autotune.study.search_result import FINISH, FINISHED, Result
 
 DAMAGE = "damaged"
 

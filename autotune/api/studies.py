@@ -12,12 +12,12 @@ from pydantic import Field, create_model
 from autotune.api.carriers import Carriers, carried_by
 from autotune.api.status import as_now
 from autotune.document import Document, Number, Unchecked, ValuesByName
+from autotune.measurement.result_checks import StoredAnswer, unchecked
+from autotune.measurement.study_executables import stored_executables
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import BestRuns, Store, StudyRecord, StudySummary
 from autotune.store.model import DEFAULT_KEY, TrialRecord
-from autotune.study.checks import StoredAnswer, unchecked
-from autotune.study.executables import stored_executables
 from autotune.targets.executables import ExecutableChange, ExecutableFile, changes_of
 from autotune.targets.rows import ExecutableRows
 

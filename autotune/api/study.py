@@ -9,7 +9,7 @@ from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
-from autotune.study.result import Result, follow_moved_study
+from autotune.study.search_result import Result
 from autotune.wording import HEADLINES, percent
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Study:
     def __init__(self, id: str, store: StoreLike = None) -> None:
         self._store = store
         with read(store) as database:
-            record = follow_moved_study(database, database.find_study(id))
+            record = database.follow_moved(database.find_study(id))
         self.hash = record.hash
         self._number = record.id
 

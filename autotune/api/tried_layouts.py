@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import UsageError
+from autotune.measurement.run_history import DEFAULT_KEY, RunHistory, history_of
 from autotune.space import Setting, Space
-from autotune.study.parts import LayoutRow
-from autotune.study.result import Result
-from autotune.study.run_history import DEFAULT_KEY, RunHistory
-from autotune.study.search import SearchStudy
-from autotune.study.trial_store import history_of
+from autotune.study.search_result import LayoutRow, Result
+from autotune.study.search_study import SearchStudy
 from autotune.targets.layout import Layout
 
 

@@ -21,10 +21,10 @@ from autotune.api.options import (
 )
 from autotune.api.search import begin_search
 from autotune.api.study import Study
+from autotune.measurement.events import Watcher
 from autotune.space import Space
 from autotune.strategies import Strategy
-from autotune.study.events import Watcher
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.targets.metric import Objective
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target

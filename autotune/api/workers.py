@@ -21,11 +21,11 @@ from autotune.errors import UsageError, WorkError
 from autotune.notes import Note, Say
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
-from autotune.study.request import Crew, SearchRequest
-from autotune.study.result import Result, follow_moved_study
-from autotune.study.search import SearchStudy
-from autotune.study.worker_trust import judge_request
+from autotune.study.search_result import Result
+from autotune.study.search_study import SearchStudy
+from autotune.study.study_request import Crew, SearchRequest
 from autotune.wording import count, remaining
+from autotune.workers.worker_trust import judge_request
 from runner import files
 from runner.errors import RunnerError
 from runner.files.json_text import parse_json
@@ -122,9 +122,7 @@ class _Jobs:
                 self.submit()
                 words = "all workers have ended; starting one more, which continues"
                 say(Note("workers.again", words))
-            trials = store.trials(
-                follow_moved_study(store, store.get_study(self.search.study.id)).id
-            )
+            trials = store.trials(store.follow_moved(store.get_study(self.search.study.id)).id)
             trials_done = sum(t.state != "running" for t in trials)
             line = (
                 f"{count(states['running'], 'worker')} running, {states['pending']} waiting; "

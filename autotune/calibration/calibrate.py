@@ -29,14 +29,14 @@ from autotune.calibration.response import (
     pool_logs,
 )
 from autotune.calibration.rounds import CalibrationRounds
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.measured_study import MeasuredStudy
+from autotune.measurement.run_history import RunHistory
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note, Say, lock_notes
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.events import Watcher, silent
-from autotune.study.run_history import RunHistory
-from autotune.study.study import MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count
 from runner.lock import MachineLock
@@ -151,7 +151,7 @@ def _table(
     key = study_key(probe, probe_grid, STRATEGY, options, terms.seed, terms.guard)
     with MeasuredStudy(terms.store, key, probe, probe_grid, terms.watch, whole=True) as on:
         history = on.evaluator.history
-        budget = Budget(history, left_s).from_here()
+        budget = Budget(history, left_s).renewal()
         machine = PointMeasurement(on.evaluator, budget, STRATEGY, terms.seed)
         rounds = CalibrationRounds(space, levels, algorithms)
         running = rounds.run()

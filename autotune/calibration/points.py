@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 
 from autotune.collectives.measurement import MICRO, RoundMeasurement
 from autotune.config.app import load_app
+from autotune.measurement.budget import SearchPlan
 from autotune.space import Parameter, Setting, Space
-from autotune.study.budget import SearchPlan
 from autotune.targets.target import Target
 from runner.message_sizes import points_text
 from runner.types import RunRecord

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
-from autotune.study.request import CompareRequest
+from autotune.study.study_request import CompareRequest
 from autotune.terminal.command_line import program_words
 from autotune.terminal.render import INTERRUPTION_NOTE, interruption, to_stderr, write_json
 
@@ -27,10 +27,10 @@ def compare(
     from autotune.api.figures import with_figure
     from autotune.api.library_targets import compared_targets
     from autotune.api.target import find_target, silent_say
+    from autotune.comparison.comparison_document import comparison_document
+    from autotune.comparison.paired_comparison import compare_settings, library_titles
+    from autotune.measurement.other_library import OtherLibrary
     from autotune.store import Store
-    from autotune.study.comparison import compare_settings, library_titles
-    from autotune.study.comparison_document import comparison_document
-    from autotune.study.libraries import OtherLibrary
     from autotune.targets.request import AUTO
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.progress import Progress

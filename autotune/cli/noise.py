@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
-from autotune.study.request import NoiseRequest
+from autotune.study.study_request import NoiseRequest
 from autotune.terminal.noise import print_measured_noise
 from autotune.terminal.render import interruption, to_stderr, write_document
 
@@ -24,8 +24,8 @@ def noise(
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
     from autotune.api.figures import measured_target
     from autotune.api.target import silent_say
+    from autotune.comparison.noise import measure_noise
     from autotune.store import Store
-    from autotune.study.noise import measure_noise
     from autotune.terminal.progress import Progress
 
     say = silent_say if quiet else to_stderr

@@ -18,7 +18,7 @@ import typer
 from autotune.cli import completion
 from autotune.cli.options import LATE
 from autotune.config.option import OptionField, Request, option_field, option_fields
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 
 

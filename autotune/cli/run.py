@@ -7,7 +7,7 @@ import typer
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.notes import Say
-from autotune.study.request import RunRequest
+from autotune.study.study_request import RunRequest
 from autotune.terminal.render import interruption, to_stderr, write_document
 from autotune.terminal.single_run import print_effects, print_run
 

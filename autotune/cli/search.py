@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 from autotune.cli.options import JsonOut, Quiet, StoreUrl, opt
 from autotune.cli.requests import takes_request
 from autotune.files import check_writable
-from autotune.study.request import Crew, SearchRequest
+from autotune.study.study_request import Crew, SearchRequest
 from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.render import error_console, print_line, to_stderr, write_json
 from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.api.tried_layouts import TriedLayout
-    from autotune.study.result import Result
-    from autotune.study.search import SearchStudy
+    from autotune.study.search_result import Result
+    from autotune.study.search_study import SearchStudy
     from autotune.terminal.follow_up import FollowUp
     from autotune.terminal.progress import Progress
 
@@ -99,7 +99,7 @@ def run_search(
     """
     from autotune.api.tried_layouts import layouts_of
     from autotune.api.workers import ProofByOther
-    from autotune.study.search import SearchInterrupted
+    from autotune.study.search_study import SearchInterrupted
 
     answer = search.answer()
     if answer is not None:

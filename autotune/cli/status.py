@@ -12,7 +12,7 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
-from autotune.study.result import FINISHED, follow_moved_study
+from autotune.study.search_result import FINISHED
 from autotune.terminal.render import print_line, write_document
 from autotune.terminal.status import print_expired, print_status
 
@@ -48,7 +48,7 @@ def status(
             return
         record = database.get_study(newest[0].id) if study is None else database.find_study(study)
         while True:
-            record = follow_moved_study(database, database.get_study(record.id))
+            record = database.follow_moved(database.get_study(record.id))
             data = state_of(database, record).model_copy(update={"expired": expirations})
             if write_document(data, json_out):
                 print_status(data)

@@ -14,14 +14,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
+from autotune.comparison.paired_comparison import hang_limit
 from autotune.config.app import load_app
 from autotune.errors import WorkError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.idle_parameters import inactive_in, inactive_words
+from autotune.measurement.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
-from autotune.study.comparison import hang_limit
-from autotune.study.evaluator import Bench, Evaluator
-from autotune.study.inactive import inactive_in, inactive_words
-from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.targets.target import Target
 from runner.types import RunRecord
 

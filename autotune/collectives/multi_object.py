@@ -19,14 +19,14 @@ from autotune.collectives.proof import at, proof_plan
 from autotune.collectives.switch_points import LIBRARY, switch_points
 from autotune.collectives.tournament import TableEntry
 from autotune.document import Number
+from autotune.measurement.budget import Budget, BudgetSpent
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import PhaseStarted, Watcher, silent
+from autotune.measurement.run_history import CONFIRM, SEARCH, WARMUP
 from autotune.space import DEFAULT, Setting
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, NoBlocks
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.proof import Blocks, decide_pairs, measure_blocks
-from autotune.study.run_history import CONFIRM, SEARCH, WARMUP
 
 FORMS = {
     "allgather": ("bruck", "ring", "rd"),

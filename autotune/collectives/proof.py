@@ -15,17 +15,17 @@ from autotune.collectives.measurement import at_size
 from autotune.collectives.tournament import TableEntry
 from autotune.document import Number
 from autotune.errors import WorkError
+from autotune.measurement.budget import Budget, BudgetSpent
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.run_history import CONFIRM, WARMUP, Figure
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import Watcher, silent
 from autotune.study.objections import output
 from autotune.study.proof import Blocks, Confirmation, decide, take_looks
-from autotune.study.run_history import CONFIRM, WARMUP, Figure
-from autotune.study.warnings import proof_warnings
+from autotune.study.study_warnings import proof_warnings
 from runner import files
 
 PAIRS = 12

@@ -38,16 +38,16 @@ from autotune.collectives.tournament import (
 )
 from autotune.dialects import dialect
 from autotune.errors import UsageError
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.measured_study import MeasuredStudy
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note, Say, lock_notes
 from autotune.space import DEFAULT, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.store import Store
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import Watcher, silent
 from autotune.study.proof import order_seed
-from autotune.study.study import MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from autotune.wording import asked_time
 from runner.lock import MachineLock
@@ -277,7 +277,7 @@ def _study(
 
 def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:
     """A budget of ``left_s`` seconds beyond the runs already stored."""
-    return Budget(evaluator.history, left_s).from_here()
+    return Budget(evaluator.history, left_s).renewal()
 
 
 def with_ranks(target: Target, ranks: Sequence[int]) -> list[Target]:

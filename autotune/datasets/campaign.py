@@ -30,15 +30,15 @@ from autotune.datasets.plan import (
 )
 from autotune.datasets.shards import RunRow, run_state, shard_path, write_shard
 from autotune.errors import UsageError
+from autotune.measurement.evaluator import Evaluator, MachineBusy, QuietMachine
+from autotune.measurement.events import Event, PhaseStarted, Waiting
+from autotune.measurement.idle_parameters import inactive_in
+from autotune.measurement.measured_study import MeasuredStudy
+from autotune.measurement.run_history import WARMUP, HistoryEntry
+from autotune.measurement.study_executables import stored_executables
+from autotune.measurement.study_key import study_key
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.store import Store
-from autotune.study.evaluator import Evaluator, MachineBusy, QuietMachine
-from autotune.study.events import Event, PhaseStarted, Waiting
-from autotune.study.executables import stored_executables
-from autotune.study.inactive import inactive_in
-from autotune.study.run_history import WARMUP, HistoryEntry
-from autotune.study.study import MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.targets.executables import PROGRAM
 from autotune.targets.metric import default_failure
 from runner.files.paths import exists

@@ -37,10 +37,10 @@ from autotune.datasets.dataset import (
 from autotune.datasets.plan import BLOCK_S
 from autotune.datasets.shards import SHARDS, RunRow, stated_rows, write_shard
 from autotune.errors import UsageError
+from autotune.measurement.run_history import HistoryEntry, entry_of
 from autotune.names import NAME_RULE, is_plain, plain_name, slug
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
-from autotune.study.run_history import HistoryEntry, entry_of
 from runner.files import MIB, open_regular, read_text
 from runner.files.json_text import parse_json
 from runner.files.paths import entries, exists, is_file, is_folder, real_path

@@ -19,7 +19,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from autotune.comparison.paired_comparison import (
+    ComparisonOutcome,
+    ComparisonRequest,
+    compare_settings,
+)
 from autotune.errors import AutotuneError, UsageError, WorkError
+from autotune.measurement.budget import BudgetTooSmall
+from autotune.measurement.evaluator import MachineBusy
+from autotune.measurement.events import Watcher, silent
 from autotune.notes import Say, lock_notes
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
@@ -35,10 +43,6 @@ from autotune.space.parameter import ParameterKind as Group
 from autotune.space.setting import read_value
 from autotune.stats import MIN_GAIN, Decision, LookPlan, looks_up_to
 from autotune.store import Store
-from autotune.study.budget import BudgetTooSmall
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
-from autotune.study.evaluator import MachineBusy
-from autotune.study.events import Watcher, silent
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED, count, interval, percent
 from runner.lock import MachineLock

@@ -19,6 +19,8 @@ from autotune.config.cluster import Cluster
 from autotune.dialects import dialect
 from autotune.dialects.translation import translate
 from autotune.errors import UsageError
+from autotune.measurement.result_checks import UNCHECKED, StoredAnswer, checks_words, unchecked
+from autotune.measurement.study_executables import changed_executables
 from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
 from autotune.space import Setting, load_space
@@ -26,9 +28,7 @@ from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, FRESH_DIR
-from autotune.study.checks import UNCHECKED, StoredAnswer, checks_words, unchecked
-from autotune.study.executables import changed_executables
-from autotune.study.result import damaged_result
+from autotune.study.search_result import damaged_result
 from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED

@@ -17,6 +17,7 @@ from typing import Any
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.dialects import dialect
 from autotune.errors import AutotuneError, UsageError
+from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.notes import Note
 from autotune.publish.content import Content, Evidence, commutative_part
 from autotune.publish.formats import find
@@ -28,7 +29,6 @@ from autotune.publish.published_files import published
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
-from autotune.study.checks import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_file, real_path

@@ -12,15 +12,14 @@ from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.table import read_table
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
+from autotune.measurement.result_checks import MARK, StoredAnswer, unchecked
+from autotune.measurement.run_history import DEFAULT_KEY, history_of
 from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, PageTable, Section
 from autotune.report.study import proof_ratios, study_section
 from autotune.store import Store, StudyRecord, StudySummary
-from autotune.study.checks import MARK, StoredAnswer, unchecked
-from autotune.study.result import Result
-from autotune.study.run_history import DEFAULT_KEY
-from autotune.study.trial_store import history_of
+from autotune.study.search_result import Result
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,

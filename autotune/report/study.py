@@ -5,14 +5,20 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
+from autotune.measurement.result_checks import (
+    MARK,
+    StoredAnswer,
+    checks_words,
+    shown_lines,
+    unchecked,
+)
+from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
-from autotune.study.checks import MARK, StoredAnswer, checks_words, shown_lines, unchecked
 from autotune.study.library_switch import switch_words
-from autotune.study.result import Finalist, Result
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.study.screening_summary import screening_words, stored_summary
+from autotune.study.search_result import Finalist, Result
 from autotune.wording import (
     WHY_UNGUARDED,
     ParameterNames,
@@ -221,7 +227,7 @@ def _proof(history: RunHistory, result: Result | None) -> str:
 
 def proof_ratios(history: RunHistory) -> dict[str, list[float]]:
     """Seconds of each setting's confirmation runs divided by the default's median in that phase."""
-    entries = [e for e in history.entries if e.kind == CONFIRM and e.timed and e.record.valid]
+    entries = [e for e in history.entries if e.kind == CONFIRM and e.has_time and e.record.valid]
     defaults = [e.record.value_s for e in entries if e.key == DEFAULT_KEY]
     if not defaults:
         return {}

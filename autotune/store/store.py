@@ -16,7 +16,15 @@ from autotune.store.database import BUSY_TIMEOUT_S, Database, Postgresql
 from autotune.store.keys import StudyKey
 from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
-from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
+from autotune.store.model import (
+    MOVED,
+    BestRuns,
+    StoredRun,
+    StudyRecord,
+    StudySummary,
+    TrialRecord,
+    Value,
+)
 from autotune.store.rows import Damage
 from autotune.store.workers import WorkerClaims, database_now
 from runner.files.paths import exists, is_file
@@ -208,6 +216,12 @@ class Store(WorkerClaims):
         """
         with self._database.read() as connection:
             return studies.find(connection, text)
+
+    def follow_moved(self, study: StudyRecord) -> StudyRecord:
+        """The study that is measured in place of ``study``; ``study`` itself if there is none."""
+        if study.status != MOVED or study.result is None:
+            return study
+        return self.find_study(str(study.result["to"]))
 
     def has_study(self, key: StudyKey) -> bool:
         """True if a study with exactly this key exists."""

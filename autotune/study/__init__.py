@@ -1,1 +1,1 @@
-"""Studies: targets, search, race, pruning, proof, recommendation, and their results."""
+"""Studies: search, race, pruning, proof, recommendation, and their results."""

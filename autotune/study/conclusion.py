@@ -1,8 +1,5 @@
-"""Conclusion of a study: its :class:`~autotune.study.result.Result` from the runs and the proof.
-
-The last part is the next step: what would decide an open question, as a number of runs, a chance
-and options.
-"""
+"""Conclusion of a study: its result from the runs and the proof, and the step that would decide
+what is still open."""
 
 from __future__ import annotations
 
@@ -12,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.config.app import App
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.output_check import result_checks
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats import (
@@ -24,18 +24,23 @@ from autotune.stats import (
     required_pairs,
     scatter,
 )
-from autotune.study.budget import Budget, SearchPlan
 from autotune.study.fresh_pairs import slow_row
-from autotune.study.output_check import result_checks
-from autotune.study.parts import BestSeen, DecidingStep, RoundOutcome
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Confirmation, Pairs
+from autotune.study.proof_rounds import look_plan
 from autotune.study.recommendation import Recommendation
-from autotune.study.result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
-from autotune.study.rounds import look_plan
-from autotune.study.run_history import RunHistory
+from autotune.study.search_result import (
+    BUDGET_SPENT,
+    MORE_TRIALS,
+    BestSeen,
+    DecidingStep,
+    Finalist,
+    Result,
+    RoundOutcome,
+    Status,
+)
+from autotune.study.study_warnings import rejection_rows, study_warnings
 from autotune.study.trial_store import Trial
-from autotune.study.warnings import rejection_rows, study_warnings
 from autotune.wording import LOOKS_BETTER, seconds, share
 
 
@@ -53,10 +58,10 @@ def conclude(
     result.status = judge_status(answer, history, result.guard)
     result.finalists = finalist_rows(answer)
     result.rounds = round_rows(answer, result.guard)
-    result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
+    result.drift_repeats = sum(proof.repeats for _, proof in answer.proofs)
     result.contradictions = contradictions(answer)
-    vetoed = answer.vetoed[0].setting if answer.vetoed else DEFAULT
-    result.checks = result_checks(app, history, answer.chosen or vetoed)
+    contradiction = answer.with_objections[0].setting if answer.with_objections else DEFAULT
+    result.checks = result_checks(app, history, answer.setting or contradiction)
     result.warnings = study_warnings(history, trials, answer)
     if answer.recommendation is None:
         step = search_step(answer, plan, result.ended_by)
@@ -85,7 +90,7 @@ def best_seen(history: RunHistory, setting: Setting | None) -> BestSeen | None:
     """The best setting with the median of all its valid runs, significant or not."""
     if setting is None or setting == DEFAULT:
         return None
-    entries = [e for e in history.entries if e.key == setting.key and e.timed]
+    entries = [e for e in history.entries if e.key == setting.key and e.has_time]
     values = [e.record.value_s for e in entries if e.record.valid]
     if not values:
         return None
@@ -100,17 +105,17 @@ NOISY_SPREAD = 0.25
 """Relative spread of the default from which noise is given as the reason of an open question."""
 
 
-def judge_status(answer: StudyOutcome, history: RunHistory, guarded: bool = True) -> Status:
+def judge_status(answer: StudyOutcome, history: RunHistory, has_guard: bool = True) -> Status:
     """The status that the confirmation gives; without finalists nothing is faster than the default.
 
     Without the guard it proves nothing: other work may have slowed either side.
     """
-    if not guarded:
+    if not has_guard:
         return "unguarded"
     proof = answer.proof
-    if answer.chosen is not None:
+    if answer.setting is not None:
         return "recommended"
-    if answer.vetoed:
+    if answer.with_objections:
         return "contradicted"
     if proof is None and answer.budget_ended:
         return "inconclusive"
@@ -129,27 +134,27 @@ def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
         decisions.setdefault(answer.recommendation.setting, answer.recommendation.decision)
     rows = []
     for setting, decision in decisions.items():
-        seen = decision.comparison
-        ends = (known_gain(seen.lo), known_gain(seen.hi))
+        comparison = decision.comparison
+        ends = (known_gain(comparison.lo), known_gain(comparison.hi))
         rows.append(
             Finalist(
                 setting,
                 decision.outcome,
-                known_gain(seen.gain),
-                ends if seen.interval else (None, None),
-                None if seen.interval else ends,
-                seen.n,
+                known_gain(comparison.gain),
+                ends if comparison.interval else (None, None),
+                None if comparison.interval else ends,
+                comparison.n,
                 decision.why,
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
 
 
-def name_recommendation(result: Result, made: Recommendation) -> None:
+def name_recommendation(result: Result, recommendation: Recommendation) -> None:
     """Fill in what is known of the recommended setting."""
-    proof, fresh = made.decision.comparison, made.fresh
+    proof, fresh = recommendation.decision.comparison, recommendation.fresh
     gains = proof if fresh is None else fresh
-    result.recommended = made.setting
+    result.recommended = recommendation.setting
     result.gain = known_gain(gains.gain)
     result.gain_ci = (known_gain(gains.lo), known_gain(gains.hi)) if gains.interval else None
     result.gain_pairs = 0 if fresh is None else fresh.n
@@ -159,9 +164,9 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
         "pairs": proof.n,
     }
     result.significant = proof.significant
-    result.round = made.round.number
-    result.pruning = made.pruning.row
-    result.slow_launches = slow_row(made.slow)
+    result.round = recommendation.round.number
+    result.pruning = recommendation.pruning.row
+    result.slow_launches = slow_row(recommendation.slow)
 
 
 def contradictions(answer: StudyOutcome) -> list[Note]:
@@ -169,26 +174,26 @@ def contradictions(answer: StudyOutcome) -> list[Note]:
     return [
         Note(
             note.code,
-            f"{made.setting.key} is faster, but not recommended: {note.words}",
-            {**note.data, "setting": made.setting.to_json()},
+            f"{recommendation.setting.key} is faster, but not recommended: {note.words}",
+            {**note.data, "setting": recommendation.setting.to_json()},
         )
-        for made in answer.vetoed
-        for note in made.objections
+        for recommendation in answer.with_objections
+        for note in recommendation.objections
     ]
 
 
-def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[RoundOutcome]:
+def round_rows(answer: StudyOutcome, has_guard: bool = True) -> list[RoundOutcome]:
     """Every round of the study: its share of alpha and its outcome."""
-    won = "proven" if guarded else LOOKS_BETTER
+    win_word = "proven" if has_guard else LOOKS_BETTER
     return [
         RoundOutcome(
-            round=made.number,
-            alpha=made.plan.alpha,
-            trials=made.trials,
-            finalists=len(made.settings),
-            outcome=won if proof.winners else "open" if proof.open else "nothing better",
+            round=proof_round.number,
+            alpha=proof_round.plan.alpha,
+            trials=proof_round.trials,
+            finalists=len(proof_round.settings),
+            outcome=win_word if proof.winners else "open" if proof.open else "nothing better",
         )
-        for made, proof in answer.proofs
+        for proof_round, proof in answer.proofs
     ]
 
 
@@ -214,22 +219,22 @@ def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextSt
     """The next step of a search whose last proof is open; None if nothing of it is open."""
     if not answer.proofs or not answer.proofs[-1][1].open:
         return None
-    made, proof = answer.proofs[-1]
+    last_round, proof = answer.proofs[-1]
     going_on = proof.cut_short
-    own, why = made.plan, ""
+    own, why = last_round.plan, ""
     if not going_on:
-        alpha = ErrorBudget(plan.alpha).proof(made.number + 1)
+        alpha = ErrorBudget(plan.alpha).proof(last_round.number + 1)
         why = f"; a further round may spend {100 * alpha:.2g} % of the error probability"
         own = look_plan(len(proof.open), alpha, plan.min_gain)
     logs = logs_of(proof.blocks.pairs(proof.open[0]))
     if not logs:
         return None
-    seen = decision_power(own, logs, keep_blocks=going_on)
-    blocks = max(seen.blocks - (len(logs) if going_on else 0), 1)
+    power = decision_power(own, logs, keep_blocks=going_on)
+    blocks = max(power.blocks - (len(logs) if going_on else 0), 1)
     runs = blocks * (len(proof.open) + 1)
     budget = answer.budget
     return NextStep(
-        _words(seen, runs, budget.cost_s(runs), logs) + why,
+        _words(power, runs, budget.cost_s(runs), logs) + why,
         _options(plan, budget, runs, len(answer.trials), ended_by),
     )
 
@@ -247,18 +252,19 @@ def compare_step(
     if not logs:
         return None
     if not proof.cut_short:
-        needed = required_pairs(logs, plan.min_gain)
-        if needed is None:
+        pair_count = required_pairs(logs, plan.min_gain)
+        if pair_count is None:
             return NextStep(f"more pairs are unlikely to decide it: {_scatter(logs)}")
-        runs = 2 * needed
+        runs = 2 * pair_count
         words = (
-            f"a new comparison with {needed} pairs ({_cost(runs, bounds)}) would likely decide it"
+            f"a new comparison with {pair_count} pairs ({_cost(runs, bounds)}) would likely "
+            "decide it"
         )
-        options = {"--pairs": f"{needed}"}
+        options = {"--pairs": f"{pair_count}"}
     else:
-        seen = decision_power(plan, logs, keep_blocks=True)
-        runs = 2 * max(seen.blocks - len(logs), 1)
-        words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
+        power = decision_power(plan, logs, keep_blocks=True)
+        runs = 2 * max(power.blocks - len(logs), 1)
+        words, options = _words(power, runs, bounds.cost_s(runs), logs), {}
     launches = runs + warm_ups
     if bounds.runs is not None:
         options["--runs"] = f"{launches}"
@@ -273,12 +279,12 @@ def logs_of(pairs: Pairs) -> list[float]:
     return [math.log(a / b) for a, b, cut in rows if not cut]
 
 
-def _words(seen: PowerEstimate, runs: int, cost_s: float, logs: Sequence[float]) -> str:
+def _words(power: PowerEstimate, runs: int, cost_s: float, logs: Sequence[float]) -> str:
     cost = f"about {runs} more runs ({seconds(cost_s)})"
-    if seen.chance >= LIKELY:
-        return f"{cost} would likely decide it (chance {100 * seen.chance:.0f} %)"
+    if power.chance >= LIKELY:
+        return f"{cost} would likely decide it (chance {100 * power.chance:.0f} %)"
     return (
-        f"{cost} would decide it with a chance of {100 * seen.chance:.0f} % only: {_scatter(logs)}"
+        f"{cost} would decide it with a chance of {100 * power.chance:.0f} % only: {_scatter(logs)}"
     )
 
 
@@ -293,14 +299,14 @@ def _cost(runs: int, budget: Budget) -> str:
 def _options(
     plan: SearchPlan, budget: Budget, runs: int, trials: int, ended_by: str
 ) -> dict[str, str]:
-    """The bounds that hold so many more runs of the proof.
+    """The bounds that hold ``runs`` more runs of the proof.
 
     A search that its budget ended first takes its share of a larger budget.
     """
     if plan.max_runs is None and plan.budget_s is None:
         return {"--trials": f"{trials + MORE_TRIALS}"}
-    spent = math.ceil(budget.spent_runs)
-    whole = spent + runs
+    past_runs = math.ceil(budget.spent_runs)
+    whole = past_runs + runs
     if ended_by == BUDGET_SPENT:
         beyond = math.inf if plan.kept_runs(math.inf) < runs else whole
         while beyond < math.inf and plan.kept_runs(beyond) < runs:
@@ -310,7 +316,7 @@ def _options(
     if plan.max_runs is not None:
         options["--runs"] = f"{max(whole, plan.max_runs + runs)}"
     if plan.budget_s is not None:
-        more_s = SPARE * budget.cost_s(whole - spent)
+        more_s = SPARE * budget.cost_s(whole - past_runs)
         options["--budget"] = _time(max(budget.spent_s, plan.budget_s) + more_s)
     return options
 

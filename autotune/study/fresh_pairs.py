@@ -5,10 +5,9 @@ So its gain is too high, and a setting that leaves the machine slower for the ne
 slowing the default. In fresh pairs each run follows a run of its own setting, as in daily use, and
 their number is fixed before the first. Where they contradict the proof, nothing is recommended.
 
-The second part has slow launches and means, which the median of a proof does not show. A setting
+Slow launches and means are looked at too, which the median of a proof does not show. A setting
 whose launches are slow more often than the default's, or that takes longer in the mean, is not
-recommended. The last part is the second look of a comparison: both, after the decision that one
-side is faster.
+recommended. :func:`second_look` is what a comparison measures after its decision.
 """
 
 from __future__ import annotations
@@ -18,6 +17,9 @@ import math
 import statistics
 from dataclasses import dataclass
 
+from autotune.measurement.budget import Budget
+from autotune.measurement.events import PhaseStarted, Watcher
+from autotune.measurement.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import (
@@ -31,13 +33,9 @@ from autotune.stats import (
     slow_launches,
 )
 from autotune.stats.slow_launches import SLOW_LEAST
-from autotune.study.budget import Budget
-from autotune.study.events import PhaseStarted, Watcher
 from autotune.study.objections import Finding
-from autotune.study.parts import SlowRates
 from autotune.study.proof import Blocks, Confirmation, Pairs, measure_blocks
-from autotune.study.result import slow_words
-from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
+from autotune.study.search_result import SlowRates, slow_words
 from autotune.wording import interval, percent, share
 
 FRESH_BLOCKS = 12
@@ -47,7 +45,7 @@ FRESH_LEAST = 6
 FRESH_ERROR = 1 / 3
 """Standard error of the fresh gain, as a share of the gain, for which the number is chosen."""
 FRESH_RUNS = math.ceil(FRESH_BLOCKS * 3.5)
-"""Runs of so many blocks: two of each setting, less the lead of every second block."""
+"""Runs in :data:`FRESH_BLOCKS` blocks: two of each setting, less every second block's lead."""
 DOUBT_BLOCKS = 30
 """Number of blocks if the first show no gain: chance alone does that to few real gains."""
 
@@ -59,11 +57,11 @@ def fresh_blocks(pairs: Pairs, gain: float) -> int:
         return FRESH_BLOCKS
     # The median of n blocks has a standard deviation of about 1.25 * scatter / sqrt(n).
     size = FRESH_ERROR * abs(math.log1p(gain))
-    needed = (1.25 * math.log1p(scatter(logs)) / size) ** 2
-    return min(max(math.ceil(needed), FRESH_LEAST), FRESH_BLOCKS)
+    block_count = (1.25 * math.log1p(scatter(logs)) / size) ** 2
+    return min(max(math.ceil(block_count), FRESH_LEAST), FRESH_BLOCKS)
 
 
-def look_again(
+def measure_fresh_gain(
     blocks: Blocks, count: int, min_gain: float, budget: Budget, faster: bool = True
 ) -> Comparison | None:
     """The gain of the blocks' first setting over ``count`` blocks.
@@ -76,10 +74,10 @@ def look_again(
     for number in dict.fromkeys((count, min(count, FRESH_LEAST))):
         if measure_blocks(blocks, number, live, budget, reach=True) < number:
             continue
-        gain = _compared(blocks, number, min_gain)
+        gain = _compare_first(blocks, number, min_gain)
         if _absent(gain, faster) and not _ruled_out(gain, faster):
             more = measure_blocks(blocks, DOUBT_BLOCKS, live, budget, reach=True)
-            return _compared(blocks, more, min_gain) if more == DOUBT_BLOCKS else gain
+            return _compare_first(blocks, more, min_gain) if more == DOUBT_BLOCKS else gain
         return gain
     return None
 
@@ -109,7 +107,7 @@ def fresh_findings(
     return [Finding(Note("result.fresh_contradicts", words, data), stops=True)]
 
 
-def _compared(blocks: Blocks, count: int, min_gain: float) -> Comparison:
+def _compare_first(blocks: Blocks, count: int, min_gain: float) -> Comparison:
     """The comparison of the first setting with the reference over the first ``count`` blocks."""
     pairs = blocks.pairs(blocks.settings[0], first=count)
     return compare(
@@ -194,9 +192,9 @@ def slow_of(
     return slow_launches(*counts, alpha=alpha, threshold=threshold)
 
 
-def doubtful(seen: SlowLaunches, pairs: Pairs) -> bool:
+def doubtful(slow: SlowLaunches, pairs: Pairs) -> bool:
     """Whether more pairs must tell whether the setting costs more in some launches."""
-    return seen.slow + seen.default_slow > 1 or mean_in_doubt(pairs)
+    return slow.slow + slow.default_slow > 1 or mean_in_doubt(pairs)
 
 
 def mean_in_doubt(pairs: Pairs) -> bool:
@@ -254,20 +252,20 @@ def second_look(
     least = plan.min_gain if least is None else least
     if not faster and not plan.symmetric:
         least = 0.0
-    again, tail = later_blocks(blocks)
-    decided = blocks.pairs(second, first=comparison.n)
-    count = fresh_blocks(decided, comparison.gain)
+    fresh_blocks_of, tail = later_blocks(blocks)
+    proof_pairs = blocks.pairs(second, first=comparison.n)
+    count = fresh_blocks(proof_pairs, comparison.gain)
     words = "measuring fresh pairs: each run follows a run of the same side"
-    watch(PhaseStarted("confirm", words, again.runs(count, 1)))
-    fresh = look_again(again, count, least, budget, faster)
+    watch(PhaseStarted("confirm", words, fresh_blocks_of.runs(count, 1)))
+    fresh = measure_fresh_gain(fresh_blocks_of, count, least, budget, faster)
     side = second if faster else blocks.reference
     findings = fresh_findings(side, comparison.gain, fresh, faster)
     if findings:
         return SecondLook(fresh, tuple(findings))
 
     def every() -> Pairs:
-        pairs = decided + again.pairs(second) + tail.pairs(second)
-        return pairs if faster else pairs.swapped()
+        pairs = proof_pairs + fresh_blocks_of.pairs(second) + tail.pairs(second)
+        return pairs if faster else pairs.reverse()
 
     if mean_in_doubt(every()):
         pairs = 0 if fresh is None else fresh.n

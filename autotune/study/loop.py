@@ -6,6 +6,19 @@ import dataclasses
 import statistics
 import time
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import (
+    DefaultMeasured,
+    PhaseStarted,
+    TrialEnded,
+    Waiting,
+    Watcher,
+    silent,
+)
+from autotune.measurement.idle_parameters import TransportFacts, inactive_in, unused_parameters
+from autotune.measurement.run_history import SEARCH
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_band
 from autotune.stats.blocks import NEAREST
@@ -19,20 +32,8 @@ from autotune.strategies import (
     Proposal,
     Strategy,
 )
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Bench, Evaluator
-from autotune.study.events import (
-    DefaultMeasured,
-    PhaseStarted,
-    TrialEnded,
-    Waiting,
-    Watcher,
-    silent,
-)
-from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
-from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
-from autotune.study.run_history import SEARCH
 from autotune.study.screening import Screening
+from autotune.study.search_result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
 from autotune.study.trial_store import (
     CHEAP,
     OthersFaster,
@@ -45,8 +46,8 @@ from runner.types import RunRecord
 
 ASK_RUNS = 20
 ASK_LEAST_S = 20.0
-"""A search whose strategy has looked for a new setting for so many times a run, and at least so
-many seconds, ends."""
+"""A search ends if its strategy has looked for a new setting for the time of :data:`ASK_RUNS` runs,
+and for at least these seconds."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
 
@@ -85,19 +86,19 @@ class SearchLoop:
         self.ended_by = ""
         self.idle = InactiveParameters(space)
         self._asked_at = 0.0
-        self._told: set[int] = set()
+        self._reported_trials: set[int] = set()
         self._told_default = False
-        self._last_told = -1
+        self._last_number = -1
 
     @property
     def favourite(self) -> Setting | None:
         """The setting with the strategy's best estimate, in the form that is launched."""
-        found = self.strategy.favourite()
-        if found is None:
+        proposal = self.strategy.favourite()
+        if proposal is None:
             return None
-        effective = self.idle.strip(found)
-        known = any(t.effective == effective and t.state == "ok" for t in self.trial_store.trials)
-        return effective if known and effective != DEFAULT else None
+        effective = self.idle.strip(proposal)
+        has_run = any(t.effective == effective and t.state == "ok" for t in self.trial_store.trials)
+        return effective if has_run and effective != DEFAULT else None
 
     def run(self) -> None:
         """Measure until the search ends.
@@ -113,11 +114,11 @@ class SearchLoop:
             else:
                 if self.trial_store.refresh() and (open_trials := self._news()):
                     continue
-                if self._budget_spent():
+                if self._at_limit():
                     return
-                again = None if self.screening is None else self.screening.given_back()
+                retrial = None if self.screening is None else self.screening.given_back()
                 try:
-                    proposal = self._ask() if again is None else Proposal(again)
+                    proposal = self._ask() if retrial is None else Proposal(retrial)
                 except _NothingNew:
                     self.ended_by = NOTHING_NEW
                     return
@@ -143,8 +144,8 @@ class SearchLoop:
 
     def _pulse(self) -> None:
         """End a proposal that takes many times as long as a run: the machine waits for it."""
-        waited = time.monotonic() - self._asked_at
-        if waited > max(ASK_RUNS * self.bench.budget.cost_s(1), ASK_LEAST_S):
+        wait_s = time.monotonic() - self._asked_at
+        if wait_s > max(ASK_RUNS * self.bench.budget.cost_s(1), ASK_LEAST_S):
             raise _NothingNew
 
     def _news(self) -> list[Trial]:
@@ -152,16 +153,16 @@ class SearchLoop:
 
         These were begun before it was interrupted, or by a worker that is gone.
         """
-        fresh = [t for t in self.trial_store.trials if t.number not in self._told]
+        fresh = [t for t in self.trial_store.trials if t.number not in self._reported_trials]
         running = [t for t in fresh if t.state == "running"]
         for trial in fresh:
-            known = trial.attrs.get(INACTIVE)
-            if isinstance(known, list):
-                self.idle.learn(map(str, known), trial.setting)
+            idle_names = trial.attrs.get(INACTIVE)
+            if isinstance(idle_names, list):
+                self.idle.learn(map(str, idle_names), trial.setting)
         self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
         for trial in running:
             self.strategy.add_running(trial.observation())
-        return [t for t in running if not t.elsewhere]
+        return [t for t in running if not t.is_foreign]
 
     def _observation(self, trial: Trial) -> Observation:
         """An ended trial as the strategy is told of it, once.
@@ -170,9 +171,9 @@ class SearchLoop:
         and a strategy that needs this order would have to start again all the time. So the order in
         which this worker learns of them counts there.
         """
-        self._told.add(trial.number)
-        self._last_told = max(self._last_told + 1, trial.number)
-        return dataclasses.replace(trial.observation(), number=self._last_told)
+        self._reported_trials.add(trial.number)
+        self._last_number = max(self._last_number + 1, trial.number)
+        return dataclasses.replace(trial.observation(), number=self._last_number)
 
     def wait_for_others(self) -> None:
         """Wait until no other worker measures a trial; trials of dead workers are measured here."""
@@ -189,7 +190,7 @@ class SearchLoop:
             self.watch(Waiting("waiting for the other workers' trials"))
             time.sleep(POLL_S)
 
-    def _budget_spent(self) -> bool:
+    def _at_limit(self) -> bool:
         plan = self.plan
         if plan.trials is not None and len(self.trial_store.trials) >= plan.trials:
             self.ended_by = f"{plan.trials} trials done"
@@ -200,17 +201,17 @@ class SearchLoop:
         return False
 
     def _measure(self, trial: Trial) -> None:
-        self._learn_unused(trial)
-        known = self._known(trial)
-        if known is None:
+        self._learn_idle(trial)
+        result = self._result_without_run(trial)
+        if result is None:
             self.bench.ensure_defaults()
             self._tell_of_default()
-            self._learn_unused(trial)
-            known = self._known(trial)
-        if known is not None:
-            trial.estimate, trial.state, trial.reused = known[0], known[1], True
+            self._learn_idle(trial)
+            result = self._result_without_run(trial)
+        if result is not None:
+            trial.estimate, trial.state, trial.reused = result[0], result[1], True
         elif self.screening is None or not self.screening.screens_out(trial):
-            self._run_until_decided(trial)
+            self._run_setting(trial)
         variance, freedom = self.evaluator.history.default_scatter()
         trial.attrs[SCATTER] = [round(variance, 8), freedom]
         self.trial_store.close(trial)
@@ -244,7 +245,7 @@ class SearchLoop:
         around = min(2 * NEAREST, len(history.default_values()))
         return noise_band(trial.estimate or 1.0, *history.default_scatter(), runs, around)
 
-    def _known(self, trial: Trial) -> tuple[float | None, str] | None:
+    def _result_without_run(self, trial: Trial) -> tuple[float | None, str] | None:
         """The result of the effective setting if it is known without a run."""
         if trial.effective == DEFAULT:
             return 1.0, "ok"
@@ -255,16 +256,16 @@ class SearchLoop:
             and other.state != "running"
             and other.effective == trial.effective
         ]
-        for other in sorted(same, key=lambda other: not other.measured):
-            if other.measured:
+        for other in sorted(same, key=lambda other: not other.has_result):
+            if other.has_result:
                 return other.estimate, other.state
             if self.screening is not None and not self.screening.over:
                 trial.attrs[CHEAP] = other.attrs.get(CHEAP)
                 return None, PRUNED
-        ratio = self.trial_store.known(trial.effective)
+        ratio = self.trial_store.known_ratio(trial.effective)
         return None if ratio is None else (ratio, "ok")
 
-    def _run_until_decided(self, trial: Trial) -> None:
+    def _run_setting(self, trial: Trial) -> None:
         """Make one run, and more while the setting looks better than the best, against luck."""
         ratios: list[float] = []
         most = self.plan.promising_runs if self._may_repeat() else 1
@@ -299,19 +300,19 @@ class SearchLoop:
         if not self.strategy.repeats:
             return False
         entries = [e for e in self.evaluator.history.entries if e.kind == SEARCH and e.counts]
-        used = len(entries) - len({e.trial for e in entries})
-        return 2 * used < self.plan.extra_runs(len(self.trial_store.trials))
+        repetitions = len(entries) - len({e.trial for e in entries})
+        return 2 * repetitions < self.plan.extra_runs(len(self.trial_store.trials))
 
-    def _learn_unused(self, trial: Trial) -> None:
+    def _learn_idle(self, trial: Trial) -> None:
         """Leave out parameters of collectives that the program was not seen to call, and those
         that do nothing under the transport in force."""
-        found = TransportFacts.of(self.space, self.evaluator.history.default_records())
-        unused = unused_parameters(self.space, self.evaluator.history) | found.idle.keys()
-        if fresh := self.idle.learn_everywhere(unused):
+        transport = TransportFacts.of(self.space, self.evaluator.history.default_records())
+        idle_names = unused_parameters(self.space, self.evaluator.history) | transport.idle.keys()
+        if fresh := self.idle.learn_everywhere(idle_names):
             trial.attrs[UNUSED] = sorted(fresh)
-        known = {n: v for n, v in found.defaults.items() if self.idle.learn_default(n, v)}
-        if known:
-            trial.attrs[DEFAULTS] = known
+        defaults = {n: v for n, v in transport.defaults.items() if self.idle.learn_default(n, v)}
+        if defaults:
+            trial.attrs[DEFAULTS] = defaults
         trial.effective = self.idle.strip(trial.setting)
 
     def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:

@@ -5,13 +5,13 @@ results, that a program did not do the same work twice, that a rate was read as 
 reads the runs of a setting and of its reference and says what it sees. A finding that stops is an
 objection: nothing is recommended then. Any other finding is a note.
 
-The last part is the check whether the metric of a faster setting contradicts its wall time. A rate
-that is read as a time gets smaller when the program gets slower. Then the wall time of the "faster"
-setting is longer. A longer start can also be the reason: a setting may save time in the part that
-the program measures, and cost more outside of it. So the time from the end of MPI_Init on is
-compared where it was seen. Where it was not, the start is excluded in one of two ways: it cannot
-have grown so much, or the metric falls with the wall time also among runs of one setting, whose
-starts are the same (docs/explanation/measuring.md).
+One check asks whether the metric of a faster setting contradicts its wall time. A rate that is read
+as a time gets smaller when the program gets slower. Then the wall time of the "faster" setting is
+longer. A longer start can also be the reason: a setting may save time in the part that the program
+measures, and cost more outside of it. So the time from the end of MPI_Init on is compared where it
+was seen. Where it was not, the start is excluded in one of two ways: it cannot have grown so much,
+or the metric falls with the wall time also among runs of one setting, whose starts are the same
+(docs/explanation/measuring.md).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from autotune.measurement.first_run import files_note, longer_first_of, longer_note, resumed_note
+from autotune.measurement.output_check import output_difference
+from autotune.measurement.reduction_operations import objection
+from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats.ranks import rank_sum_z, spearman_z
-from autotune.study.first_run import files_note, longer_first_of, longer_note, resumed_note
-from autotune.study.operations import objection
-from autotune.study.output_check import output_difference
-from autotune.study.run_history import WARMUP, RunHistory
 from autotune.wording import Metric, seconds
 from runner.types import RunRecord
 
@@ -46,12 +46,12 @@ Check = Callable[[RunHistory, Setting, Setting], Iterable[Finding]]
 
 def wall_time(history: RunHistory, setting: Setting, reference: Setting) -> Iterable[Finding]:
     """Whether the metric of the setting contradicts its wall time."""
-    found = wall_contradiction(history, setting, reference)
-    return () if found is None else (Finding(found[0], stops=found[1]),)
+    contradiction = wall_contradiction(history, setting, reference)
+    return () if contradiction is None else (Finding(contradiction[0], stops=contradiction[1]),)
 
 
 def resumed_work(history: RunHistory, setting: Setting, reference: Setting) -> Iterator[Finding]:
-    """Whether later runs continue from files of the first one (:mod:`autotune.study.first_run`)."""
+    """Whether later runs continue from files of the first one."""
     firsts = history.first_runs
     wrote = any(first.files for first in firsts)
     both = False
@@ -70,8 +70,8 @@ def resumed_work(history: RunHistory, setting: Setting, reference: Setting) -> I
 
 def output(history: RunHistory, setting: Setting, reference: Setting) -> Iterable[Finding]:
     """Whether the setting changes what the program prints."""
-    found = output_difference(history, setting, reference)
-    return () if found is None else (Finding(found[0], stops=found[1]),)
+    difference = output_difference(history, setting, reference)
+    return () if difference is None else (Finding(difference[0], stops=difference[1]),)
 
 
 def operations(history: RunHistory, setting: Setting, reference: Setting) -> Iterable[Finding]:
@@ -123,14 +123,14 @@ def wall_contradiction(
     if rank_sum_z(*walls) < CERTAIN:
         return None
     before, behind = map(statistics.median, walls)
-    added = behind - before
+    extra_s = behind - before
     start = None if slower[0].metric_rate else _start(slower)
     if all(r.init_s is not None for records in runs.values() for r in records):
         own = [[_own_s(r) for r in side] for side in (slower, faster)]
         longer = statistics.median(own[1]) / statistics.median(own[0]) - 1
         beyond = longer > LONGER and rank_sum_z(*own) >= CERTAIN
     else:
-        beyond = start is not None and added > ADDED_STARTS * start
+        beyond = start is not None and extra_s > ADDED_STARTS * start
     every = [r for records in runs.values() for r in records]
     over_all = spearman_z([r.value_s for r in every], [_own_s(r) for r in every])
     within = _within(runs)
@@ -161,13 +161,13 @@ def wall_contradiction(
 
 def _runs_by_setting(history: RunHistory) -> dict[str, list[RunRecord]]:
     """Valid runs with a printed time or rate, on the place with most of them, by setting."""
-    found: dict[str, dict[str, list[RunRecord]]] = {}
+    runs_by_place: dict[str, dict[str, list[RunRecord]]] = {}
     for entry in history.entries:
         record = entry.record
-        known = record.valid and entry.kind != WARMUP and record.metric_s is not None
-        if known and (record.metric_rate or not record.metric_unit):
-            found.setdefault(record.place, {}).setdefault(entry.key, []).append(record)
-    return max(found.values(), key=lambda runs: sum(map(len, runs.values())), default={})
+        has_metric = record.valid and entry.kind != WARMUP and record.metric_s is not None
+        if has_metric and (record.metric_rate or not record.metric_unit):
+            runs_by_place.setdefault(record.place, {}).setdefault(entry.key, []).append(record)
+    return max(runs_by_place.values(), key=lambda runs: sum(map(len, runs.values())), default={})
 
 
 def _own_s(record: RunRecord) -> float:
@@ -187,11 +187,11 @@ def _within(runs: dict[str, list[RunRecord]]) -> float:
     wall: list[float] = []
     for records in runs.values():
         if len(records) >= FEWEST:
-            metric += _centred([r.value_s for r in records])
-            wall += _centred([_own_s(r) for r in records])
+            metric += _centre([r.value_s for r in records])
+            wall += _centre([_own_s(r) for r in records])
     return spearman_z(metric, wall)
 
 
-def _centred(values: list[float]) -> list[float]:
+def _centre(values: list[float]) -> list[float]:
     middle = statistics.median(map(math.log, values))
     return [math.log(value) - middle for value in values]

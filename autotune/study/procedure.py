@@ -1,6 +1,6 @@
 """The procedure of a study on any evaluator: search, select, prove in rounds, prune, choose.
 
-Nothing is launched here: the evaluator does it (:mod:`autotune.study.evaluator`).
+Nothing is launched here: the evaluator does it (:mod:`autotune.measurement.evaluator`).
 """
 
 from __future__ import annotations
@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
 from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Bench, Evaluator
-from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
+from autotune.study.proof_rounds import Round, Rounds
 from autotune.study.pruning import Pruner, PruningOutcome, prune_leader
 from autotune.study.race import Race, with_favourite
-from autotune.study.recommendation import REFUTED, Recommendation, order_winners, recommend
-from autotune.study.rounds import Round, Rounds
+from autotune.study.recommendation import REFUTATIONS, Recommendation, order_winners, recommend
 from autotune.study.screening import Screening
 from autotune.study.trial_store import Trial, TrialStore, best_ratio, best_trial
 
@@ -30,7 +31,7 @@ class StudyOutcome:
 
     ``ended_by`` says what ended the search, whose trials these are; ``best`` is the fastest of
     them. ``proofs`` are the rounds with their confirmations. ``recommendation`` is None if the
-    default stands. ``vetoed`` are proven settings that are not recommended because of an objection.
+    default stands. ``with_objections`` are proven settings that are not recommended.
     """
 
     ended_by: str
@@ -39,12 +40,12 @@ class StudyOutcome:
     budget: Budget
     proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
     recommendation: Recommendation | None = None
-    vetoed: list[Recommendation] = field(default_factory=list)
+    with_objections: list[Recommendation] = field(default_factory=list)
     budget_ended: bool = False
     """Whether the budget ended the study before what was found could be proven."""
 
     @property
-    def chosen(self) -> Setting | None:
+    def setting(self) -> Setting | None:
         """The recommended setting; None if the default stands."""
         return None if self.recommendation is None else self.recommendation.setting
 
@@ -171,71 +172,73 @@ class _Proofs:
             if proof.cut_short:
                 return None  # A larger budget continues this round.
             if trials <= last.trials:
-                return self._again(last, proof)
+                return self._second_round(last, proof)
         standing = self._standing(answer)
         phase = f"prune:{self.rounds.next_name}:{trials}"
-        proven = {
+        proven_parts = {
             proof_round.whole: proof_round.settings[0]
             for proof_round, proof in answer.proofs
             if proof_round.whole is not None and proof_round.settings[0] in proof.winners
         }
-        chosen = self._finalists(answer.trials, phase, _refuted(answer), standing, proven)
-        if not chosen.settings:
+        finalists = self._finalists(
+            answer.trials, phase, _refuted_settings(answer), standing, proven_parts
+        )
+        if not finalists.settings:
             return None
-        return self._preregister(chosen.settings, chosen.slim, chosen.whole)
+        return self._preregister(finalists.settings, finalists.slim, finalists.whole)
 
     def _finalists(
         self,
         trials: list[Trial],
         phase: str,
-        refuted: Collection[Setting],
+        refuted_settings: Collection[Setting],
         standing: Setting | None,
-        proven: Mapping[Setting, Setting],
+        proven_parts: Mapping[Setting, Setting],
     ) -> Finalists:
         """At most ``plan.finalists`` settings that may well be faster than the default.
 
-        ``phase`` names the blocks of the pruning, so that it can be continued. ``refuted`` settings
-        had their proof and failed it. ``standing`` is the winner of an earlier round: it is proven
-        beside the new finalists, so that they are compared within the same blocks. ``proven`` maps
-        settings to the pruned ones that earlier rounds proved.
+        ``phase`` names the blocks of the pruning, so that it can be continued.
+        ``refuted_settings`` had their proof and failed it. ``standing`` is the winner of an earlier
+        round: it is proven beside the new finalists, so that they are compared within the same
+        blocks. ``proven_parts`` maps settings to the pruned ones that earlier rounds proved.
         """
         most = self.plan.finalists
-        known = Race(self.bench, trials).run()
-        hopeful = known.finalists(most, self.plan.min_gain)
+        evidence = Race(self.bench, trials).run()
+        hopeful = evidence.finalists(most, self.plan.min_gain)
         hopeful = with_favourite(hopeful, self.favourite())
-        hopeful = [s for s in hopeful if s not in refuted][:most]
-        if all(proven.get(s, s) == standing for s in hopeful):
+        hopeful = [s for s in hopeful if s not in refuted_settings][:most]
+        if all(proven_parts.get(s, s) == standing for s in hopeful):
             return Finalists()
         self.bench.ensure_defaults()
         leader = hopeful[0]
-        if leader in proven:
-            start, pruned = proven[leader], PruningOutcome(proven[leader])
+        if leader in proven_parts:
+            start, pruning = proven_parts[leader], PruningOutcome(proven_parts[leader])
         else:
-            start, pruned = prune_leader(self.pruner, known, leader, phase)
-        slim = pruned.setting if pruned.setting not in refuted else leader
+            start, pruning = prune_leader(self.pruner, evidence, leader, phase)
+        slim = pruning.setting if pruning.setting not in refuted_settings else leader
         # A simpler setting with few runs is proven beside the setting that it replaces.
         # A setting that has the pruned one as a part says no more than the leader.
         others = [
-            proven.get(s) or self.pruner.likely_part(known, s)
+            proven_parts.get(s) or self.pruner.likely_part(evidence, s)
             for s in hopeful[1:]
             if not slim.items() <= s.items()
         ]
-        whole = [leader] if slim != leader and leader not in proven else []
-        settings = [s for s in [slim, *whole, *others] if s not in refuted]
+        whole = [leader] if slim != leader and leader not in proven_parts else []
+        settings = [s for s in [slim, *whole, *others] if s not in refuted_settings]
         settings = list(dict.fromkeys(settings))[:most]
         if settings == [standing]:
             return Finalists()
         if standing is not None and standing not in settings:
             settings = [*settings[: most - 1], standing]
         settings = settings[: self._affordable(len(settings))]
-        if whole and leader not in settings and start not in known.settings:
+        if whole and leader not in settings and start not in evidence.settings:
             # That the rest does nothing is the model's word alone.  Without a proof beside the
             # setting that was run, this one is proven.
             settings, slim = [leader], leader
         return Finalists(
             settings,
-            [s for s in settings if len(s) == 1 or (pruned.complete and s == pruned.setting)],
-            leader if slim != leader and slim == pruned.setting else None,
+            [s for s in settings if len(s) == 1 or (pruning.complete and s == pruning.setting)],
+            leader if slim != leader and slim == pruning.setting else None,
         )
 
     def _affordable(self, finalists: int) -> int:
@@ -245,16 +248,16 @@ class _Proofs:
             finalists -= 1
         return finalists
 
-    def _again(self, last: Round, proof: Confirmation) -> Round | None:
+    def _second_round(self, last: Round, proof: Confirmation) -> Round | None:
         """A new proof of what was left undecided, if the budget is larger than before."""
-        undecided = [s for s in proof.settings if proof.decisions[s].outcome == "undecided"]
-        if proof.winners or not undecided or not self._grown(last):
+        open_settings = [s for s in proof.settings if proof.decisions[s].outcome == "undecided"]
+        if proof.winners or not open_settings or not self._has_larger_budget(last):
             return None
-        first = undecided[0] == last.settings[0]
-        slim = [s for s in undecided if s in last.slim]
-        return self._preregister(undecided, slim, last.whole if first else None)
+        first = open_settings[0] == last.settings[0]
+        slim = [s for s in open_settings if s in last.slim]
+        return self._preregister(open_settings, slim, last.whole if first else None)
 
-    def _grown(self, last: Round) -> bool:
+    def _has_larger_budget(self, last: Round) -> bool:
         """Whether the study may, and can, do more than when its last round was stored."""
         plan = self.plan
         more_s = last.budget_s is not None and (
@@ -281,8 +284,8 @@ class _Proofs:
 
     def _standing(self, answer: StudyOutcome) -> Setting | None:
         """The setting that the rounds so far recommend."""
-        ranked = ranked_winners(answer, self.plan.min_gain)
-        return ranked[0][0] if ranked else None
+        winners = ranked_winners(answer, self.plan.min_gain)
+        return winners[0][0] if winners else None
 
     def _recommend(self, answer: StudyOutcome) -> None:
         documents, space = self.trial_store, self.space
@@ -291,17 +294,17 @@ class _Proofs:
             if not recommendation.objections:
                 answer.recommendation = recommendation
                 return
-            answer.vetoed.append(recommendation)
+            answer.with_objections.append(recommendation)
 
 
-def _refuted(answer: StudyOutcome) -> set[Setting]:
+def _refuted_settings(answer: StudyOutcome) -> set[Setting]:
     """Settings whose proof failed for another reason than a faster finalist."""
     return {
         setting
         for _, proof in answer.proofs
         if not proof.winners
         for setting, decision in proof.decisions.items()
-        if decision.outcome in REFUTED
+        if decision.outcome in REFUTATIONS
     } | {
         setting
         for _, proof in answer.proofs
@@ -319,12 +322,12 @@ def ranked_winners(
     rounds together.
     """
     winners: list[tuple[Setting, Round, Confirmation]] = []
-    refuted: set[Setting] = set()
+    refuted_settings: set[Setting] = set()
     for proof_round, proof in reversed(answer.proofs):
         winners += [
             (s, proof_round, proof)
             for s in order_winners(proof, min_gain)
-            if s not in refuted and all(s != other for other, _, _ in winners)
+            if s not in refuted_settings and all(s != other for other, _, _ in winners)
         ]
-        refuted |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
+        refuted_settings |= {s for s, d in proof.decisions.items() if d.outcome in REFUTATIONS}
     return winners

@@ -8,7 +8,7 @@ is a run of the same setting directly before a run that counts; its own time is 
 (docs/explanation/statistics.md, "Runs that disturb the next one").
 
 The proof compares finalists with the default on fresh interleaved blocks, with looks as planned.
-The last part has the pairs: the figures of two settings, block by block.
+Pairs are the figures of two settings, block by block.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from functools import cached_property
 import numpy as np
 
 from autotune.errors import WorkError
+from autotune.measurement.bench import ATTEMPTS
+from autotune.measurement.budget import Budget, BudgetSpent
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import PhaseStarted, Watcher, silent
+from autotune.measurement.run_history import LEAD, Figure, HistoryEntry
 from autotune.space import DEFAULT, Setting
 from autotune.stats import Decision, LookPlan, design, drift_blocks, settle
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.evaluator import ATTEMPTS, Evaluator
-from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.run_history import LEAD, Figure, HistoryEntry
 from autotune.targets.file_in_way import refuses_file
 from autotune.targets.metric import failure_words
 
@@ -37,7 +38,7 @@ _MOST_ATTEMPTS = 12
 """Attempts at a block before a reference is given up that fails in fewer than half of its runs."""
 
 
-class ReferenceFailed(WorkError):
+class ReferenceFailure(WorkError):
     """The reference of a block failed in every attempt."""
 
 
@@ -63,7 +64,7 @@ class Blocks:
     _orders: list[list[int]] = field(default_factory=list, init=False, repr=False)
 
     @cached_property
-    def again(self) -> Blocks:
+    def repetition(self) -> Blocks:
         """The blocks that repeat those in which the machine had an unusual speed."""
         return dataclasses.replace(self, phase=f"{self.phase}:again")
 
@@ -74,7 +75,7 @@ class Blocks:
         return (*own, *(f"{phase}:{LEAD}" for phase in own))
 
     def runs(self, blocks: int, live: int) -> int:
-        """Expected number of runs of so many blocks of the reference and ``live`` settings."""
+        """Expected number of runs in ``blocks`` blocks of the reference and ``live`` settings."""
         size = live + 1
         # A lead is not needed where the block before ended with the setting: once in ``size``.
         return math.ceil(blocks * (size + (size - 1 / size if self.leads else 0)))
@@ -82,8 +83,8 @@ class Blocks:
     @property
     def run_s(self) -> float | None:
         """Mean wall seconds of the runs of these blocks so far; None before the first."""
-        found = self.evaluator.history.blocks(self.phase).values()
-        walls = [entry.record.wall_s for block in found for entry in block.values()]
+        blocks = self.evaluator.history.blocks(self.phase).values()
+        walls = [entry.record.wall_s for block in blocks for entry in block.values()]
         return statistics.fmean(walls) if walls else None
 
     def ensure_block(self, number: int, live: Sequence[Setting]) -> None:
@@ -91,43 +92,43 @@ class Blocks:
         if not self.complete(number, live):
             self._measure(number, live)
 
-    def complete(self, number: int, wanted: Sequence[Setting]) -> bool:
-        """Whether the run history has a valid run of the reference and runs of all ``wanted``.
+    def complete(self, number: int, settings: Sequence[Setting]) -> bool:
+        """Whether the run history has a valid run of the reference and runs of all ``settings``.
 
         Only runs in block ``number`` count.
         """
-        return not any(self._lacks(number, setting) for setting in (self.reference, *wanted))
+        return not any(self._lacks(number, setting) for setting in (self.reference, *settings))
 
-    def _measure(self, number: int, wanted: Sequence[Setting]) -> None:
+    def _measure(self, number: int, live: Sequence[Setting]) -> None:
         """Make the missing runs of block ``number``, in its order.
 
         A run that exists stays, whatever interrupted its block. If a block were measured again
         after an interruption, the person who interrupts could choose among results. Raises
         ReferenceFailed if the reference fails in every attempt.
         """
-        order = self._order(number, wanted)
+        order = self._order(number, live)
         while self._attempts(number, self.reference) < _MOST_ATTEMPTS:
             for position, setting in enumerate(order):
                 if self._lacks(number, setting):
                     if self.leads and self.evaluator.history.previous != setting.key:
                         self._run(setting, f"{self.phase}:{LEAD}", number, position)
                     self._run(setting, self.phase, number, position)
-            if self.complete(number, wanted):
+            if self.complete(number, live):
                 return
-            failed, launches = self.failures(self.reference, cut=True)
-            tried = self._attempts(number, self.reference) >= ATTEMPTS
-            if self._lacks(number, self.reference) and tried and 2 * failed > launches:
+            failures, launches = self.failures(self.reference, cut=True)
+            is_last_attempt = self._attempts(number, self.reference) >= ATTEMPTS
+            if self._lacks(number, self.reference) and is_last_attempt and 2 * failures > launches:
                 break
         entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
         attempts = self._attempts(number, self.reference)
         words = (
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in {attempts} "
             "attempts of one block. What was measured is stored; the same command "
-            f"continues.{failure_words(entry.record, self.evaluator.history.files_written)}"
+            f"continues.{failure_words(entry.record, self.evaluator.history.written_files)}"
         )
         if refuses_file(entry.record):
-            raise ReferenceFailed(words, code="work.file_exists")
-        raise ReferenceFailed(words, code="proof.reference_fails")
+            raise ReferenceFailure(words, code="work.file_exists")
+        raise ReferenceFailure(words, code="proof.reference_fails")
 
     def _run(self, setting: Setting, phase: str, number: int, position: int) -> None:
         is_reference = setting == self.reference
@@ -150,8 +151,8 @@ class Blocks:
             for entry in self.evaluator.history.entries
             if entry.phase in self.phases and entry.key == setting.key and entry.counts
         ]
-        failed = [r for r in records if not r.valid and (cut or r.state != "timeout")]
-        return len(failed), len(records)
+        failures = sum(not r.valid and (cut or r.state != "timeout") for r in records)
+        return failures, len(records)
 
     def _attempts(self, number: int, setting: Setting) -> int:
         """Number of launches of a setting in one block that the guard did not reject."""
@@ -178,13 +179,13 @@ class Blocks:
         runs = any(one.record.valid for one in entries if one.key == setting.key)
         return runs and self._attempts(number, setting) < ATTEMPTS
 
-    def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
+    def _order(self, number: int, live: Sequence[Setting]) -> list[Setting]:
         """The order of block ``number``: the design for all settings, without the decided ones."""
         members = (self.reference, *self.settings)
         if number >= len(self._orders):
             rng = np.random.default_rng([self.seed, _number(self.phase)])
             self._orders = design(len(members), 2 * (number + 1), rng)
-        return [s for i in self._orders[number] if (s := members[i]) in (self.reference, *wanted)]
+        return [s for i in self._orders[number] if (s := members[i]) in (self.reference, *live)]
 
     def speeds(self, until: int) -> list[float]:
         """Seconds of the reference in the first ``until`` blocks, as first measured."""
@@ -194,8 +195,8 @@ class Blocks:
     def block(self, number: int) -> dict[str, HistoryEntry]:
         """The runs of one block that count; those of its repetition, if that is complete."""
         block = self.evaluator.history.blocks(self.phase).get(number, {})
-        again = self.evaluator.history.blocks(self.again.phase).get(number, {})
-        return again if block.keys() <= again.keys() else block
+        repetition = self.evaluator.history.blocks(self.repetition.phase).get(number, {})
+        return repetition if block.keys() <= repetition.keys() else block
 
     def pairs(
         self,
@@ -210,7 +211,7 @@ class Blocks:
         ``figure``: use another figure than the runs' own. A candidate that failed counts as slower
         than anything; a candidate that was stopped at its limit is slower than its recorded time.
         """
-        found = Pairs()
+        pairs = Pairs()
         versus = self.reference if against is None else against
         for number in sorted(self.evaluator.history.blocks(self.phase)):
             if first is not None and number >= first:
@@ -219,18 +220,18 @@ class Blocks:
             reference, candidate = block.get(versus.key), block.get(setting.key)
             if reference is None or candidate is None or not reference.record.valid:
                 continue
-            found.censored.append(not candidate.record.valid)
+            pairs.censored.append(not candidate.record.valid)
             if figure is None:
-                found.reference.append(reference.record.value_s)
-                found.candidate.append(candidate_seconds(candidate, reference))
-                found.clock = reference.record.metric_s is None
+                pairs.reference.append(reference.record.value_s)
+                pairs.candidate.append(candidate_seconds(candidate, reference))
+                pairs.clock = reference.record.metric_s is None
             else:
                 value = figure(reference.record)
-                found.reference.append(value)
-                found.candidate.append(
+                pairs.reference.append(value)
+                pairs.candidate.append(
                     figure(candidate.record) if candidate.record.valid else value
                 )
-        return found
+        return pairs
 
 
 def order_seed(study: str, seed: int) -> int:
@@ -257,7 +258,7 @@ class Confirmation:
     settings: list[Setting]
     decisions: dict[Setting, Decision] = field(default_factory=dict)
     cut_short: bool = False
-    repeated: int = 0
+    repeats: int = 0
     """Number of blocks that were repeated because the machine had an unusual speed."""
     unsteady: int = 0
     """Number of blocks at another speed that were not repeated: the speed changed all the time."""
@@ -265,8 +266,8 @@ class Confirmation:
     @property
     def winners(self) -> list[Setting]:
         """Proven finalists, the largest gain first."""
-        won = [s for s in self.settings if self.decisions[s].outcome == "better"]
-        return sorted(won, key=lambda s: -self.decisions[s].comparison.gain)
+        better = [s for s in self.settings if self.decisions[s].outcome == "better"]
+        return sorted(better, key=lambda s: -self.decisions[s].comparison.gain)
 
     @property
     def open(self) -> list[Setting]:
@@ -306,17 +307,17 @@ def take_looks(
     blocks, live = result.blocks, list(result.settings)
     most = blocks.runs(plan.looks[-1], len(live))
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
-    seen = 0
+    last_count = 0
     for look in plan.looks:
-        done = measure_blocks(blocks, look, live, budget, reach=seen > 0)
-        whole = done == look and _repeat_drifted(result, seen, done, live, budget)
+        count = measure_blocks(blocks, look, live, budget, reach=last_count > 0)
+        whole = count == look and _repeat_drift_blocks(result, last_count, count, live, budget)
         result.cut_short = not whole
-        if not whole and seen:
+        if not whole and last_count:
             return  # The decision of the look before stands.
-        live = judge(live, look if whole else min(done, look - 1))
+        live = judge(live, look if whole else min(count, look - 1))
         if not live or result.cut_short:
             return
-        seen = done
+        last_count = count
 
 
 def measure_blocks(
@@ -327,12 +328,12 @@ def measure_blocks(
     With ``reach``, nothing is started if the budget does not hold all blocks of the look, because
     blocks between two looks decide nothing.
     """
-    there = 0
-    while there < look and blocks.complete(there, live):
-        there += 1
-    if reach and not budget.affords(blocks.runs(look - there, len(live)), blocks.run_s):
-        return there
-    for number in range(there, look):
+    complete = 0
+    while complete < look and blocks.complete(complete, live):
+        complete += 1
+    if reach and not budget.affords(blocks.runs(look - complete, len(live)), blocks.run_s):
+        return complete
+    for number in range(complete, look):
         cost = blocks.runs(1, len(live))
         if not blocks.complete(number, live) and not budget.affords(cost, blocks.run_s):
             return number
@@ -343,7 +344,7 @@ def measure_blocks(
     return look
 
 
-def _repeat_drifted(
+def _repeat_drift_blocks(
     result: Confirmation, first: int, until: int, live: list[Setting], budget: Budget
 ) -> bool:
     """Repeat the new blocks in which the machine had an unusual speed.
@@ -353,19 +354,19 @@ def _repeat_drifted(
     repetitions.
     """
     blocks = result.blocks
-    away = [n for n in drift_blocks(blocks.speeds(until)) if n >= first]
-    if len(away) > DRIFT_SHARE * (until - first):
-        result.unsteady += len(away)
+    drift_numbers = [n for n in drift_blocks(blocks.speeds(until)) if n >= first]
+    if len(drift_numbers) > DRIFT_SHARE * (until - first):
+        result.unsteady += len(drift_numbers)
         return True
-    for number in away:
+    for number in drift_numbers:
         cost = blocks.runs(1, len(live))
-        if not blocks.again.complete(number, live) and not budget.affords(cost, blocks.run_s):
+        if not blocks.repetition.complete(number, live) and not budget.affords(cost, blocks.run_s):
             return False
         try:
-            blocks.again.ensure_block(number, live)
+            blocks.repetition.ensure_block(number, live)
         except BudgetSpent:
             return False
-        result.repeated += 1
+        result.repeats += 1
     return True
 
 
@@ -376,8 +377,8 @@ def _settle(result: Confirmation, min_gain: float) -> None:
     winner that is not seen to be slower would be preferred, so it goes on.
     """
     before = dict(result.decisions)
-    settled = settle([before[s] for s in result.settings])
-    result.decisions = dict(zip(result.settings, settled, strict=True))
+    decisions = settle([before[s] for s in result.settings])
+    result.decisions = dict(zip(result.settings, decisions, strict=True))
     for setting in result.settings:
         if before[setting].stop:
             continue
@@ -392,7 +393,7 @@ def _settle(result: Confirmation, min_gain: float) -> None:
 
 def _as_fast_part(result: Confirmation, part: Setting, whole: Setting, min_gain: float) -> bool:
     """Whether ``part`` has some of the values of ``whole`` and is not seen to be slower."""
-    return part.items() < whole.items() and not is_missed(
+    return part.items() < whole.items() and not matters(
         result.blocks.pairs(part, against=whole), min_gain
     )
 
@@ -441,7 +442,7 @@ class Pairs:
             self.clock or other.clock,
         )
 
-    def swapped(self) -> Pairs:
+    def reverse(self) -> Pairs:
         """The pairs seen from the other setting; a censored one keeps its lower bound."""
         return Pairs(self.candidate, self.reference, self.censored, self.clock)
 
@@ -468,7 +469,7 @@ class Pairs:
         return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
 
 
-def is_missed(without: Pairs, min_gain: float) -> bool:
+def matters(without: Pairs, min_gain: float) -> bool:
     """Whether a setting is slower than its pair partner, by enough and in nearly all blocks."""
     worse = without.median_ratio() > 1 + min_gain / 2
     return worse and without.slower_share() >= MISSED_SHARE

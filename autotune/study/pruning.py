@@ -19,44 +19,44 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import BudgetSpent
+from autotune.measurement.events import PhaseStarted
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import Decision, LookPlan
-from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import Bench
-from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, FRESH_RUNS, fresh_blocks
-from autotune.study.parts import PrunedSetting
 from autotune.study.proof import (
     MISSED_SHARE,
     Blocks,
     Confirmation,
     Pairs,
-    ReferenceFailed,
+    ReferenceFailure,
     decide,
     decide_pairs,
-    is_missed,
+    matters,
     measure_blocks,
 )
+from autotune.study.proof_rounds import Round, digest, readable_round, stored_setting
 from autotune.study.race import RaceEvidence
-from autotune.study.rounds import Round, digest, readable_round, stored_setting
+from autotune.study.search_result import PrunedSetting
 from autotune.study.trial_store import DocumentStore
 from autotune.wording import share
 
 SINGLES = 4
-"""Up to so many parameters are taken out one by one; more are first taken out in groups."""
+"""Largest number of parameters that are taken out one by one; more are taken out in groups."""
 MAX_ROUNDS = 4
 LEAST_BLOCKS = 4
 SURE_BLOCKS = 6
 """So many blocks, all slower, show that a parameter matters (by chance in 1.6 % of cases)."""
-LAST_BESIDE = 27
+MOST_BESIDE_WHOLE = 27
 """Number of blocks after which a proven setting is no longer measured beside the whole one."""
 INFERIOR_ALPHA = 0.10
 """Alpha of both sides, so "not slower than the margin" is false with a probability of 5 %."""
 
-NOTHING_SEEN = "no parameter was seen to act before the proof"
-SPENT = "the budget does not hold the runs of the ablation (taking parameters out)"
-FAILED = "the whole setting failed in the ablation (taking parameters out)"
-ROUNDS_USED = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were not enough"
+NO_EVIDENCE = "no parameter was seen to act before the proof"
+NO_BUDGET = "the budget does not hold the runs of the ablation (taking parameters out)"
+WHOLE_FAILS = "the whole setting failed in the ablation (taking parameters out)"
+TOO_MANY_ROUNDS = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were not enough"
 
 Group = tuple[str, ...]
 """Names of parameters that are taken out together."""
@@ -75,8 +75,8 @@ def without(setting: Setting, group: Group, spaces: Iterable[Space]) -> Setting 
     smaller = smaller.without(*(name for name in smaller if name not in acting))
     if smaller in (DEFAULT, setting):
         return None
-    broken = any(space.violations(smaller, grid=False) for space in spaces)
-    return None if broken else smaller
+    breaks_rule = any(space.violations(smaller, grid=False) for space in spaces)
+    return None if breaks_rule else smaller
 
 
 def without_all(setting: Setting, idle: Mapping[Group, float], space: Space) -> Setting:
@@ -147,8 +147,8 @@ class Pruner:
         plan = self.bench.plan
         step = math.log1p(max(plan.min_gain, 0.005)) / 2
         # The median ratio of n blocks has a standard deviation of about 1.25 * sqrt(2 / n) * noise.
-        needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
-        return min(max(needed, LEAST_BLOCKS), plan.prune_blocks)
+        block_count = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
+        return min(max(block_count, LEAST_BLOCKS), plan.prune_blocks)
 
     def prune(self, setting: Setting, phase: str, count: int, reserve: int) -> PruningOutcome:
         """The smallest setting that is as fast, by group elimination; ``count`` blocks a round.
@@ -159,36 +159,38 @@ class Pruner:
         bench, pieces = self.bench, 1
         for number in range(MAX_ROUNDS):
             space = self.idle.space
-            taken = groups(tuple(setting), pieces, SINGLES)
-            rivals = {g: s for g in taken if (s := without(setting, g, [space])) is not None}
+            parameter_groups = groups(tuple(setting), pieces, SINGLES)
+            rivals = {
+                g: s for g in parameter_groups if (s := without(setting, g, [space])) is not None
+            }
             each = list(dict.fromkeys(rivals.values()))
             runs = count * (len(each) + 1)
             name = f"{phase}:{number}"
             if not each:
                 return PruningOutcome(setting)
-            begun = bool(bench.history.blocks(name))  # It goes on, whatever budget is left.
-            if not (begun or bench.budget.affords(runs + reserve)):
-                return PruningOutcome(setting, SPENT)
+            has_runs = bool(bench.history.blocks(name))  # It goes on, whatever budget is left.
+            if not (has_runs or bench.budget.affords(runs + reserve)):
+                return PruningOutcome(setting, NO_BUDGET)
             bench.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
             limit = bench.limit_s(self.ratio)
             blocks = Blocks(bench.evaluator, name, each, self.seed, limit, setting, limit)
             try:
                 self._compare(blocks, count)
             except BudgetSpent:
-                return PruningOutcome(setting, SPENT)
-            except ReferenceFailed:
-                return PruningOutcome(setting, FAILED)
+                return PruningOutcome(setting, NO_BUDGET)
+            except ReferenceFailure:
+                return PruningOutcome(setting, WHOLE_FAILS)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in rivals.items()
-                if not is_missed(pairs := blocks.pairs(rival, first=count), bench.plan.min_gain)
+                if not matters(pairs := blocks.pairs(rival, first=count), bench.plan.min_gain)
             }
             smaller = without_all(setting, idle, space)
-            if all(len(group) == 1 for group in taken):
+            if all(len(group) == 1 for group in parameter_groups):
                 return PruningOutcome(smaller)
             pieces = pieces * 2 if smaller == setting else 1
             setting = smaller
-        return PruningOutcome(setting, "" if len(setting) == 1 else ROUNDS_USED)
+        return PruningOutcome(setting, "" if len(setting) == 1 else TOO_MANY_ROUNDS)
 
     def _compare(self, blocks: Blocks, count: int) -> None:
         """Measure at most ``count`` blocks; a setting whose outcome is certain is not run again."""
@@ -214,7 +216,7 @@ def certain(smaller: Pairs, count: int, min_gain: float) -> bool:
     blocks = len(smaller.ratios)
     if blocks - slower > count - math.ceil(MISSED_SHARE * count):
         return True
-    return slower == blocks >= SURE_BLOCKS and is_missed(smaller, min_gain)
+    return slower == blocks >= SURE_BLOCKS and matters(smaller, min_gain)
 
 
 def prune_leader(
@@ -227,7 +229,7 @@ def prune_leader(
     plan = pruner.bench.plan
     start = pruner.likely_part(evidence, leader)
     if start == leader and not evidence.acting(leader, plan.min_gain):
-        return start, PruningOutcome(start, NOTHING_SEEN)
+        return start, PruningOutcome(start, NO_EVIDENCE)
     reserve = (plan.proof_runs(1) + pruner.bench.kept_runs) // 2
     return start, pruner.prune(start, phase, pruner.blocks_for(evidence.noise), reserve)
 
@@ -301,8 +303,8 @@ class PruningPlan:
 class PrunedWinner:
     """A winner after its pruning: the setting, its own decision against the default, and its pairs.
 
-    ``fresh`` is the number of fresh blocks for its gain. ``beside``: blocks with leads, measured
-    beside the whole setting, that give this gain too; None if there are none.
+    ``fresh`` is the number of fresh blocks for its gain. ``whole_blocks``: blocks with
+    leads, measured beside the whole setting, that give this gain too; None if there are none.
     """
 
     setting: Setting
@@ -310,7 +312,7 @@ class PrunedWinner:
     pruning: Pruning
     pairs: Pairs
     fresh: int
-    beside: Blocks | None = None
+    whole_blocks: Blocks | None = None
 
 
 def prune_winner(
@@ -336,7 +338,7 @@ def prune_winner(
         pruning = _in_proof(proof_round, plan, plan.whole, proof)
     elif plan.small == winner:
         blocks, pruning, _ = _beside_whole(pruner, proof_round, plan, plan.whole, None)
-        outcome = dataclasses.replace(outcome, beside=blocks)
+        outcome = dataclasses.replace(outcome, whole_blocks=blocks)
     else:
         own = proof_round.plan
         blocks, pruning, decision = _beside_whole(pruner, proof_round, plan, plan.whole, own)
@@ -350,7 +352,7 @@ def prune_winner(
                 outcome, setting=plan.small, decision=decision, pairs=pairs
             )
         else:
-            why = _not_named(plan.small, decision, pruning)
+            why = _why_whole(plan.small, decision, pruning)
             pruning = dataclasses.replace(pruning, state="not pruned", why=why, whole=None)
     if plan.why:
         pruning = dataclasses.replace(pruning, state="not pruned", why=pruning.why or plan.why)
@@ -370,7 +372,7 @@ def _stored_plan(
     document = documents.stored_document(name)
     if document is None:
         plan = _plan(pruner, winner, proof_round, proof)
-        if plan.why == SPENT and plan.whole is None:
+        if plan.why == NO_BUDGET and plan.whole is None:
             return plan  # A larger budget may hold it.
         document = documents.store_document(name, plan.to_json())
     return PruningPlan.from_json(document, space)
@@ -397,8 +399,8 @@ def _in_proof(
 
     The intervals of all looks hold together, so it does not matter what ended the proof.
     """
-    beside = LookPlan(looks=proof_round.plan.looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
-    decision = decide_pairs(beside, proof.blocks.pairs(plan.small, against=whole))
+    margin_plan = LookPlan(looks=proof_round.plan.looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
+    decision = decide_pairs(margin_plan, proof.blocks.pairs(plan.small, against=whole))
     return _pruning(decision, plan, whole)
 
 
@@ -412,9 +414,9 @@ def _beside_whole(
     is decided whether it is slower than the whole one by more than the margin.
     """
     small, bench = plan.small, pruner.bench
-    last = LAST_BESIDE if own is None else proof_round.plan.looks[-1]
+    last = MOST_BESIDE_WHOLE if own is None else proof_round.plan.looks[-1]
     looks = tuple(look for look in proof_round.plan.looks if FRESH_BLOCKS <= look <= last)
-    beside = LookPlan(looks=looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
+    margin_plan = LookPlan(looks=looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
     phase = proof_round.later_phase("slim", small)
     each, limit_s = (small, whole), proof_round.limit_s
     blocks = Blocks(bench.evaluator, phase, each, pruner.seed, limit_s, leads=own is None)
@@ -424,35 +426,35 @@ def _beside_whole(
     for look in looks:
         if measure_blocks(blocks, look, [small, whole], bench.budget, reach=True) < look:
             break
-        inferior = decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
+        inferior = decide_pairs(margin_plan, blocks.pairs(small, against=whole, first=look))
         decision = None if own is None else decide(own, blocks, small, look)
         loses = decision is not None and decision.stop and decision.outcome != "better"
         if loses or (inferior.stop if decision is None else decision.stop):
             break
     if inferior is None:
-        return blocks, Pruning("pruned", SPENT, whole, plan.margin), decision
+        return blocks, Pruning("pruned", NO_BUDGET, whole, plan.margin), decision
     return blocks, _pruning(inferior, plan, whole), decision
 
 
 def _pruning(decision: Decision, plan: PruningPlan, whole: Setting) -> Pruning:
     """The pruning, with what the pairs of the small and the whole setting say."""
     comparison = decision.comparison
-    bounded = comparison.interval and comparison.lo > -1
+    has_bound = comparison.interval and comparison.lo > -1
     return Pruning(
         "pruned",
         plan.why,
         whole=whole,
         margin=plan.margin,
         non_inferior={"not slower": True, "worse": False}.get(decision.outcome),
-        slower_at_most=max(-comparison.lo, 0.0) if bounded else None,
+        slower_at_most=max(-comparison.lo, 0.0) if has_bound else None,
         blocks=comparison.n,
     )
 
 
-def _not_named(small: Setting, decision: Decision | None, pruning: Pruning) -> str:
+def _why_whole(small: Setting, decision: Decision | None, pruning: Pruning) -> str:
     """Why the whole setting is recommended although a smaller one was found."""
     if decision is None:
-        return SPENT
+        return NO_BUDGET
     if pruning.non_inferior is False and pruning.margin is not None:
         return (
             f"{small.key} alone is more than {share(pruning.margin)} slower than the whole setting"

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import BudgetSpent
+from autotune.measurement.events import PhaseStarted
+from autotune.measurement.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of
 from autotune.stats.effects import Level, level_effects
-from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import Bench
-from autotune.study.events import PhaseStarted
-from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial, best_ratio
 
-MOST_UNEXPLAINED = 2
+MOST_WITHOUT_EFFECT = 2
 """Number of finalists of which no parameter is seen to act: they are probably only lucky."""
 NOISE_RUNS = 6
 """Smallest number of default runs from which the noise of one run is estimated."""
@@ -39,15 +39,15 @@ class RaceEvidence:
     def finalists(self, most: int, min_gain: float) -> list[Setting]:
         """The settings to prove, the most promising first; often none."""
         arms = self._arms(min_gain)
-        chosen = finalists(self._pooled(arms), self.noise, most=most, min_gain=min_gain)
-        found = [self._best(arms[i]) for i in chosen]
-        seen = any(self.acting(setting, min_gain) for setting in found)
-        return found if seen else found[:MOST_UNEXPLAINED]
+        indices = finalists(self._pool(arms), self.noise, most=most, min_gain=min_gain)
+        settings = [self._best(arms[i]) for i in indices]
+        has_effect = any(self.acting(setting, min_gain) for setting in settings)
+        return settings if has_effect else settings[:MOST_WITHOUT_EFFECT]
 
     def next_setting(self, min_gain: float) -> Setting | None:
         """The setting whose next run decides most; None if none would change the choice."""
         arms = self._arms(min_gain)
-        index = next_run(self._pooled(arms), self.noise, min_gain=min_gain)
+        index = next_run(self._pool(arms), self.noise, min_gain=min_gain)
         return None if index is None else self._best(arms[index])
 
     def _arms(self, min_gain: float) -> list[list[int]]:
@@ -55,14 +55,14 @@ class RaceEvidence:
 
         Settings are pooled only if a part of them is seen to be faster and none of them failed.
         """
-        found: dict[object, list[int]] = {}
+        arms: dict[object, list[int]] = {}
         for i, setting in enumerate(self.settings):
             levels = frozenset(level for level in setting.items() if level in self.effects)
-            pooled = self.acting(setting, min_gain) and math.inf not in self.ratios[i]
-            found.setdefault(levels if pooled else i, []).append(i)
-        return list(found.values())
+            can_pool = self.acting(setting, min_gain) and math.inf not in self.ratios[i]
+            arms.setdefault(levels if can_pool else i, []).append(i)
+        return list(arms.values())
 
-    def _pooled(self, arms: list[list[int]]) -> list[list[float]]:
+    def _pool(self, arms: list[list[int]]) -> list[list[float]]:
         return [[ratio for i in arm for ratio in self.ratios[i]] for arm in arms]
 
     def _best(self, arm: list[int]) -> Setting:
@@ -98,23 +98,23 @@ class RaceEvidence:
         the gain is well above the noise: a part must show half of the gain itself, and the effect
         of the left-out parameters must be resolved.
         """
-        known = zip(self.settings, self.ratios, strict=True)
-        seen = {setting: _Seen(-math.log(median(r)), len(r)) for setting, r in known}
-        seen[DEFAULT] = _Seen(0.0, math.inf)
-        gain = seen[leader].gain
+        rows = zip(self.settings, self.ratios, strict=True)
+        gains = {setting: _OwnGain(-math.log(median(r)), len(r)) for setting, r in rows}
+        gains[DEFAULT] = _OwnGain(0.0, math.inf)
+        gain = gains[leader].gain
         near = []
         for part in self.settings:
             if len(part) >= len(leader) or any(leader.get(k) != v for k, v in part.items()):
                 continue
             left_out = {k: v for k, v in leader.items() if k not in part}
-            effect, error = self._added(left_out, seen)
-            clear = error <= gain / 2 <= seen[part].gain
+            effect, error = self._effect_of(left_out, gains)
+            clear = error <= gain / 2 <= gains[part].gain
             if clear and effect < math.log1p(min_gain) + error:
-                near.append((len(part), -seen[part].gain, part))
+                near.append((len(part), -gains[part].gain, part))
         return min(near, key=lambda item: item[:2])[2] if near else leader
 
-    def _added(
-        self, values: Mapping[str, object], seen: Mapping[Setting, _Seen]
+    def _effect_of(
+        self, values: Mapping[str, object], gains: Mapping[Setting, _OwnGain]
     ) -> tuple[float, float]:
         """What some values add to the gain, and the error of this effect.
 
@@ -123,9 +123,9 @@ class RaceEvidence:
         """
         pairs = [
             (one, other)
-            for setting, one in seen.items()
+            for setting, one in gains.items()
             if all(setting.get(k) == v for k, v in values.items())
-            and (other := seen.get(setting.without(*values))) is not None
+            and (other := gains.get(setting.without(*values))) is not None
             and max(one.gain, other.gain) > -math.inf
         ]
         if not pairs:
@@ -136,7 +136,7 @@ class RaceEvidence:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _OwnGain:
     """Logarithm of T_default / T of one setting (-inf if it failed), and its number of runs."""
 
     gain: float
@@ -159,31 +159,33 @@ def race_evidence(entries: list[HistoryEntry], trials: list[Trial]) -> RaceEvide
     Later runs (of the proof, or of the default when a study is continued) must not change what was
     decided before them, so they are left out.
     """
-    number_of = {t.number: t for t in trials if t.measured and t.effective != DEFAULT}
+    number_of = {t.number: t for t in trials if t.has_result and t.effective != DEFAULT}
     last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
-    seen = RunHistory.of(e for e in entries[: last + 1] if e.counts and _known(e, number_of))
-    found: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
+    history = RunHistory.of(
+        e for e in entries[: last + 1] if e.counts and _is_evidence(e, number_of)
+    )
+    ratios: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
     noise: list[float] = []
-    for entry in seen.entries:
-        if seen.defaults_on(entry.record.place) < 2:
+    for entry in history.entries:
+        if history.defaults_on(entry.record.place) < 2:
             continue  # The default on another place says nothing here.
-        ratio = seen.ratio(entry)
+        ratio = history.ratio(entry)
         if entry.key == DEFAULT_KEY and ratio is not None:
             noise.append(ratio)
         elif entry.trial is not None:
             # A run without its own figure counts as slower than any other.
-            known = ratio if ratio is not None and entry.record.valid else math.inf
-            found[number_of[entry.trial].effective].append(known)
+            figure = ratio if ratio is not None and entry.record.valid else math.inf
+            ratios[number_of[entry.trial].effective].append(figure)
     if len(noise) < 2:
         return RaceEvidence([], [], math.inf)
     for trial in number_of.values():
-        if not found[trial.effective]:
+        if not ratios[trial.effective]:
             # Another study measured the setting; its figure counts as one run.
-            found[trial.effective] = [trial.estimate or math.inf]
-    return RaceEvidence(list(found), list(found.values()), noise_of(noise))
+            ratios[trial.effective] = [trial.estimate or math.inf]
+    return RaceEvidence(list(ratios), list(ratios.values()), noise_of(noise))
 
 
-def _known(entry: HistoryEntry, trials: dict[int, Trial]) -> bool:
+def _is_evidence(entry: HistoryEntry, trials: dict[int, Trial]) -> bool:
     if entry.key == DEFAULT_KEY:
         return entry.record.valid
     return entry.kind in (SEARCH, RACE) and entry.trial in trials
@@ -199,24 +201,24 @@ class Race:
     def run(self) -> RaceEvidence:
         """Measure until no run would change the choice, or the allowance is used."""
         bench = self.bench
-        known = self._evidence()
-        if not known.settings:
-            known = self._first_own()
+        evidence = self._evidence()
+        if not evidence.settings:
+            evidence = self._first_own()
         began = False
-        while self._left(known) > 0 and (setting := known.next_setting(bench.plan.min_gain)):
+        while self._left(evidence) > 0 and (setting := evidence.next_setting(bench.plan.min_gain)):
             if not bench.budget.affords(1 + bench.kept_runs):
                 break
             try:
                 if not began:
                     words = "racing the promising settings"
-                    bench.watch(PhaseStarted(RACE, words, self._left(known)))
+                    bench.watch(PhaseStarted(RACE, words, self._left(evidence)))
                     bench.ensure_defaults(NOISE_RUNS)
                     began = True
                 self._measure(setting)
             except BudgetSpent:
                 break
-            known = self._evidence()
-        return known
+            evidence = self._evidence()
+        return evidence
 
     def _evidence(self) -> RaceEvidence:
         return race_evidence(self.bench.history.entries, self.trials)
@@ -245,14 +247,14 @@ class Race:
             return nothing
         return self._evidence()
 
-    def _left(self, known: RaceEvidence) -> int:
+    def _left(self, evidence: RaceEvidence) -> int:
         """Number of unused runs of the allowance; repetitions of the search count as used."""
-        allowed = self.bench.plan.extra_runs(len(known.settings))
-        return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
+        allowance = self.bench.plan.extra_runs(len(evidence.settings))
+        return allowance - sum(len(ratios) - 1 for ratios in evidence.ratios)
 
     def _measure(self, setting: Setting) -> None:
         bench = self.bench
-        trial = next(t for t in self.trials if t.effective == setting and t.measured)
+        trial = next(t for t in self.trials if t.effective == setting and t.has_result)
         bench.run_default_if_due()
         number = sum(e.trial == trial.number for e in bench.history.entries)
         limit_s = bench.limit_s(best_ratio(self.trials))

@@ -10,27 +10,27 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from autotune.measurement.events import PhaseStarted
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.stats import Comparison, Decision, SlowLaunches, depends_on_setting
-from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import (
     TAIL_BLOCKS,
     doubtful,
     fresh_findings,
-    look_again,
     mean_findings,
+    measure_fresh_gain,
     slow_findings,
     slow_of,
 )
 from autotune.study.objections import Finding, findings_on, objections
-from autotune.study.proof import Blocks, Confirmation, is_missed, measure_blocks
+from autotune.study.proof import Blocks, Confirmation, matters, measure_blocks
+from autotune.study.proof_rounds import Round
 from autotune.study.pruning import Pruner, Pruning, prune_winner
-from autotune.study.rounds import Round
-from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import DocumentStore
 
-REFUTED = ("worse", "equivalent", "futile")
+REFUTATIONS = ("worse", "equivalent", "futile")
 """Outcomes after which a setting is not proposed again."""
 
 
@@ -67,8 +67,8 @@ def recommend(
 ) -> Recommendation:
     """The recommendation for a proven finalist of a round; stored plans and runs are used again."""
     bench, phase, min_gain = pruner.bench, proof_round.later_phase, proof_round.plan.min_gain
-    pruned = prune_winner(pruner, documents, space, winner, proof_round, proof)
-    setting, pairs, fresh, count = pruned.setting, pruned.pairs, None, pruned.fresh
+    pruning = prune_winner(pruner, documents, space, winner, proof_round, proof)
+    setting, pairs, fresh, count = pruning.setting, pruning.pairs, None, pruning.fresh
 
     def blocks_after(name: str, leads: bool) -> Blocks:
         limit_s = proof_round.limit_s
@@ -76,16 +76,16 @@ def recommend(
             bench.evaluator, phase(name, setting), [setting], pruner.seed, limit_s, leads=leads
         )
 
-    blocks = pruned.beside
+    blocks = pruning.whole_blocks
     if blocks is not None:
-        fresh = look_again(blocks, count, min_gain, bench.budget)
+        fresh = measure_fresh_gain(blocks, count, min_gain, bench.budget)
     if blocks is None or fresh is None:
         blocks = blocks_after("fresh", leads=True)
         words = "estimating the gain on fresh pairs"
         bench.watch(PhaseStarted("confirm", words, blocks.runs(count, 1)))
-        fresh = look_again(blocks, count, min_gain, bench.budget)
+        fresh = measure_fresh_gain(blocks, count, min_gain, bench.budget)
     pairs += blocks.pairs(setting)
-    contradictions = fresh_findings(setting, pruned.decision.comparison.gain, fresh)
+    contradictions = fresh_findings(setting, pruning.decision.comparison.gain, fresh)
     slow = slow_of(bench.history, setting, alpha=proof_round.slow_alpha)
     if not contradictions and doubtful(slow, pairs):
         tail = blocks_after("fresh:tail", leads=False)
@@ -100,7 +100,7 @@ def recommend(
         *findings_on(bench.history, setting),
     )
     return Recommendation(
-        setting, proof_round, pruned.decision, pruned.pruning, fresh, slow, findings
+        setting, proof_round, pruning.decision, pruning.pruning, fresh, slow, findings
     )
 
 
@@ -122,7 +122,7 @@ def _slow(history: RunHistory, proof_round: Round, setting: Setting) -> SlowLaun
     return dataclasses.replace(every, verdict="no difference shown")
 
 
-def disturbed(proof: Confirmation) -> list[Setting]:
+def disturbing_settings(proof: Confirmation) -> list[Setting]:
     """Settings whose runs the guard rejects more often than the default's, by more than chance."""
     blocks = proof.blocks
     counts = blocks.evaluator.history.rejections(*blocks.phases)
@@ -138,15 +138,13 @@ def order_winners(proof: Confirmation, min_gain: float) -> list[Setting]:
     chance. A finalist whose rejections depend on the setting is left out: it was only seen while it
     disturbed nobody.
     """
-    out = disturbed(proof)
+    out = disturbing_settings(proof)
     winners = [s for s in proof.winners if s not in out]
     if not winners:
         return []
     top = winners[0]
     close = [
-        s
-        for s in winners
-        if s == top or not is_missed(proof.blocks.pairs(s, against=top), min_gain)
+        s for s in winners if s == top or not matters(proof.blocks.pairs(s, against=top), min_gain)
     ]
     close.sort(key=lambda s: (len(s), -proof.decisions[s].comparison.gain))
     return [*close, *(s for s in winners if s not in close)]

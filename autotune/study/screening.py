@@ -20,30 +20,31 @@ import statistics
 from dataclasses import dataclass, field
 
 from autotune.errors import WorkError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.evaluator import Evaluator
+from autotune.measurement.events import Watcher, silent
+from autotune.measurement.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.cheap_and_full import (
+from autotune.study.screening_summary import OFF, why_off
+from autotune.study.trial_store import (
+    CHEAP,
+    Trial,
+    TrialStore,
     both_forms,
-    cheap_ratio,
     missed_gain,
     scatter_of,
-    shows_none,
 )
-from autotune.study.evaluator import Bench, Evaluator
-from autotune.study.events import Watcher, silent
-from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
-from autotune.study.screening_summary import OFF, why_off
-from autotune.study.trial_store import CHEAP, Trial, TrialStore
 
 CHEAP_PHASE = "screen"
 """The phase of a candidate's cheap runs."""
 BOTH_FIRST = 8
 """Settings that are run in both forms before any is screened out."""
 AUDIT = 4
-"""One of so many settings that show no gain is run in full all the same."""
+"""Of this number of settings that show no gain, one is run in full all the same."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,9 @@ class Screening:
             return False
         first = len(both_forms(self.trial_store.trials)) < BOTH_FIRST
         look = self._look(trial.effective, 1 if first else 2)
-        kept = "first" if first else "audit" if look.no_gain and self._audited() else ""
-        trial.attrs[CHEAP] = {"ratio": look.ratio, "no_gain": look.no_gain, "kept": kept}
-        if kept or not look.no_gain:
+        why_full = "first" if first else "audit" if look.no_gain and self._is_audit() else ""
+        trial.attrs[CHEAP] = {"ratio": look.ratio, "no_gain": look.no_gain, "kept": why_full}
+        if why_full or not look.no_gain:
             return False
         trial.state = PRUNED
         trial.reason = f"no gain over the default in cheap runs ({self.form})"
@@ -102,11 +103,11 @@ class Screening:
             return False
         scatter = scatter_of(trials)
         cheap_variance = self.evaluator.history.default_scatter()[0]
-        seen = Agreement.of(pairs, cheap_variance, scatter[0] if scatter else 0.0)
-        missed = missed_gain(trials, self.plan.min_gain)
-        if not seen.is_refuted and missed is None:
+        agreement = Agreement.of(pairs, cheap_variance, scatter[0] if scatter else 0.0)
+        hidden_gain = missed_gain(trials, self.plan.min_gain)
+        if not agreement.is_refuted and hidden_gain is None:
             return False
-        off = {**dataclasses.asdict(seen), "missed_gain": missed}
+        off = {**dataclasses.asdict(agreement), "missed_gain": hidden_gain}
         self.trial_store.store_document(OFF, off)
         self.watch(
             Note(
@@ -124,13 +125,15 @@ class Screening:
             return None
         trials = self.trial_store.trials
         run = {t.setting for t in trials if t.state != PRUNED}
-        lost = [t for t in trials if t.state == PRUNED and t.setting not in run]
-        return min(lost, key=lambda t: (cheap_ratio(t), t.number)).setting if lost else None
+        candidates = [t for t in trials if t.state == PRUNED and t.setting not in run]
+        return (
+            min(candidates, key=lambda t: (t.cheap_ratio, t.number)).setting if candidates else None
+        )
 
-    def _audited(self) -> bool:
+    def _is_audit(self) -> bool:
         """Whether the next setting that shows no gain is run in full all the same."""
-        judged = sum(shows_none(t) for t in self.trial_store.trials if not t.reused)
-        return judged % AUDIT == AUDIT - 1
+        audits = sum(t.shows_no_gain for t in self.trial_store.trials if not t.reused)
+        return audits % AUDIT == AUDIT - 1
 
     def _look(self, setting: Setting, most: int) -> Look:
         """Run a setting in the cheap form, up to ``most`` times, until it may have a gain.
@@ -142,14 +145,14 @@ class Screening:
             self._bench.ensure_defaults(DEFAULTS)
             self._bench.run_default_if_due()
             runs: list[HistoryEntry] = []
-            stored = self._runs_of(setting)
+            earlier_runs = self._runs_of(setting)
             no_gain = True
             while no_gain and len(runs) < most:
-                if not stored and runs:
+                if not earlier_runs and runs:
                     # A fresh default: a machine that has become slower must not count against the
                     # setting.
                     self._bench.run_default(DEFAULT_PHASE)
-                run = stored.pop(0) if stored else self._run(setting)
+                run = earlier_runs.pop(0) if earlier_runs else self._run(setting)
                 runs.append(run)
                 no_gain = self._no_gain(run)
         except WorkError as problem:
@@ -161,8 +164,8 @@ class Screening:
                 code="fidelity.fails",
             ) from None
         history = self.evaluator.history
-        known = [ratio for run in runs if (ratio := history.ratio(run)) is not None]
-        return Look(statistics.median(known) if known else None, no_gain and len(runs) == 2)
+        ratios = [ratio for run in runs if (ratio := history.ratio(run)) is not None]
+        return Look(statistics.median(ratios) if ratios else None, no_gain and len(runs) == 2)
 
     def _runs_of(self, setting: Setting) -> list[HistoryEntry]:
         """Stored cheap runs of a setting on this place, of a search that was interrupted."""

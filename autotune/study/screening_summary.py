@@ -18,7 +18,7 @@ from autotune.store.model import PRUNED
 from autotune.wording import count, percent, seconds
 
 if TYPE_CHECKING:
-    from autotune.study.run_history import RunHistory
+    from autotune.measurement.run_history import RunHistory
     from autotune.study.trial_store import Trial
 
 LINK = "fidelity"
@@ -62,9 +62,9 @@ def summary(
     off: dict[str, Any] | None,
 ) -> ScreeningSummary:
     """What screening did."""
-    from autotune.study.cheap_and_full import agreement, both_forms
+    from autotune.study.trial_store import agreement, both_forms
 
-    run = {t.effective for t in trials if t.measured}
+    run = {t.effective for t in trials if t.has_result}
     out = {t.effective for t in trials if t.state == PRUNED} - run
     walls = [record.wall_s for record in full.default_records()]
     spared_s = len(out) * statistics.median(walls) if walls else 0.0
@@ -92,11 +92,12 @@ def stored_summary(store: Store, study: StudyRecord) -> ScreeningSummary | None:
     if link is None:
         return None
     # Most studies have no cheap runs, and their readers need no statistics.
-    from autotune.study.trial_store import history_of, trial_of
+    from autotune.measurement.run_history import history_of
+    from autotune.study.trial_store import trial_of
 
     try:
         cheap = store.find_study(str(link["study"]))
-        found = summary(
+        summary_row = summary(
             str(link["form"]),
             cheap.hash,
             history_of(store, cheap.id),
@@ -104,7 +105,7 @@ def stored_summary(store: Store, study: StudyRecord) -> ScreeningSummary | None:
             [trial_of(trial) for trial in store.trials(study.id)],
             store.stored_document(study.id, OFF),
         )
-        screening_words(found)
+        screening_words(summary_row)
     except (LookupError, TypeError, ValueError, ArithmeticError, UsageError) as problem:
         raise WorkError(
             f"what study {study.hash[:12]} stored of its cheap runs is damaged ({problem!r:.200}): "
@@ -112,22 +113,25 @@ def stored_summary(store: Store, study: StudyRecord) -> ScreeningSummary | None:
             "another database (--store)",
             code="study.damaged",
         ) from None
-    return found
+    return summary_row
 
 
-def screening_words(seen: ScreeningSummary) -> str:
+def screening_words(screening: ScreeningSummary) -> str:
     """The summary in a few sentences."""
-    out, saved = seen["screened_out"], seen["saved_s"]
-    runs = count(seen["runs"], "cheap run")
-    words = f"{runs} ({seen['form']}) took {seconds(seen['machine_s'])} of machine time (study "
-    words += f"{seen['study']}). They screened out "
+    out, saved_s = screening["screened_out"], screening["saved_s"]
+    runs = count(screening["runs"], "cheap run")
+    words = (
+        f"{runs} ({screening['form']}) took {seconds(screening['machine_s'])} of machine time "
+        "(study "
+    )
+    words += f"{screening['study']}). They screened out "
     words += "no setting" if out == 0 else count(out, "setting")
     if out:
-        words += f", whose full runs would have taken about {seconds(seen['spared_s'])}"
-    words += f": {seconds(abs(saved))} {'saved' if saved >= 0 else 'lost'}."
-    if seen["correlation"] is None:
+        words += f", whose full runs would have taken about {seconds(screening['spared_s'])}"
+    words += f": {seconds(abs(saved_s))} {'saved' if saved_s >= 0 else 'lost'}."
+    if screening["correlation"] is None:
         return words
-    if seen["off"] is not None:
-        return f"{words} Screening was switched off: {seen['off']}."
-    figure = f"{seen['correlation']:.2f} over {count(seen['both'], 'setting')}"
+    if screening["off"] is not None:
+        return f"{words} Screening was switched off: {screening['off']}."
+    figure = f"{screening['correlation']:.2f} over {count(screening['both'], 'setting')}"
     return f"{words} Rank correlation of cheap and full runs: {figure}."

@@ -1,25 +1,24 @@
-"""Trials (a setting with its state and estimate), and the trial store.
-
-The last part is the trial store in the results database.
-"""
+"""Trials (a setting with its state and estimate), and the stores that hold them."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.errors import WorkError
+from autotune.measurement.run_history import SEARCH, RunHistory, entry_of, history_of
+from autotune.measurement.study_executables import changed_executables
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import MPI
+from autotune.stats.screening import clear_step, rank_correlation
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
-from autotune.strategies import Observation
-from autotune.study.executables import changed_executables
-from autotune.study.run_history import FIRST_RUN, SEARCH, RunHistory, entry_of, first_runs_of
+from autotune.strategies import SCATTER, Observation
 
 
 @dataclass
@@ -37,23 +36,41 @@ class Trial:
     reason: str = ""
     attrs: dict[str, object] = field(default_factory=dict)
     reused: bool = False
-    elsewhere: bool = False
+    is_foreign: bool = False
     """Whether another process measures the trial."""
 
     @property
-    def measured(self) -> bool:
+    def has_result(self) -> bool:
         """Whether full runs, here or in another study, have shown how fast the setting is."""
         return self.state not in ("running", PRUNED)
 
+    @property
+    def cheap_ratio(self) -> float:
+        """T / T_default in the cheap form; infinite if the cheap runs failed or there are none."""
+        result = self.attrs.get(CHEAP)
+        ratio = result.get("ratio") if isinstance(result, dict) else None
+        return float(ratio) if isinstance(ratio, int | float) else math.inf
+
+    @property
+    def shows_no_gain(self) -> bool:
+        """Whether the cheap runs showed no gain."""
+        result = self.attrs.get(CHEAP)
+        return isinstance(result, dict) and bool(result.get("no_gain"))
+
     def observation(self) -> Observation:
-        estimate = _taught(self.attrs) if self.state == PRUNED else self.estimate
+        estimate = self.estimate
+        if self.state == PRUNED:
+            # Half of the cheap log ratio: a cheap run teaches less than a full one. It is never
+            # below 1, since only settings that show no gain have no full run.
+            ratio = self.cheap_ratio
+            estimate = max(ratio, 1.0) ** 0.5 if ratio < math.inf else 1.0
         return Observation(self.number, self.setting, estimate, self.state, self.attrs)
 
 
 def best_trial(trials: Iterable[Trial]) -> Trial | None:
     """The trial with the smallest ratio, without the default; None if there is none."""
-    done = [t for t in trials if t.state == "ok" and t.effective != DEFAULT]
-    return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
+    candidates = [t for t in trials if t.state == "ok" and t.effective != DEFAULT]
+    return min(candidates, key=lambda t: (t.estimate or 1.0, t.number), default=None)
 
 
 def best_ratio(trials: Iterable[Trial]) -> float:
@@ -92,7 +109,7 @@ class TrialStore(DocumentStore, Protocol):
         """Read the trials of other workers; returns whether there were any changes."""
         ...
 
-    def known(self, setting: Setting) -> float | None:
+    def known_ratio(self, setting: Setting) -> float | None:
         """The ratio that an earlier study measured for this setting under the same conditions."""
         ...
 
@@ -105,37 +122,8 @@ CHEAP = "cheap"
 """Key in a trial's attributes for what its cheap runs have shown."""
 
 
-def _taught(attrs: Mapping[str, object]) -> float:
-    """The ratio that a strategy is told of a setting without a full run.
-
-    Half of the cheap log ratio: a cheap run teaches less than a full one. It is never below 1,
-    since only settings that show no gain have no full run.
-    """
-    seen = attrs.get(CHEAP)
-    ratio = seen.get("ratio") if isinstance(seen, dict) else None
-    return max(float(ratio), 1.0) ** 0.5 if isinstance(ratio, int | float) else 1.0
-
-
 EFFECTIVE = "effective"
 REUSED = "reused"
-
-
-def history_of(
-    store: Store,
-    study_id: int,
-    place: str | None = None,
-    brief: bool = True,
-    lines: bool = False,
-) -> RunHistory:
-    """All runs of a stored study, as seen from a place.
-
-    ``brief``: without their output; ``lines``: with their printed lines all the same.
-    """
-    found = store.runs(study_id, brief=brief, lines=lines or not brief)
-    history = RunHistory.of(map(entry_of, found), place)
-    first = first_runs_of(store.documents(study_id, FIRST_RUN).values())
-    history.first_runs = sorted(first, key=lambda run: run.order)
-    return history
 
 
 @dataclass
@@ -165,7 +153,7 @@ class StoredTrials:
         Trials that another living process measures stay its own. Raises WorkError for a trial whose
         setting is not on the space's grid, since others may write to a database.
         """
-        self.mine = {stored.number for stored in self.store.recover(self.study.id)}
+        self.mine = {row.number for row in self.store.recover(self.study.id)}
         self.trials = []
         self._read()
 
@@ -174,16 +162,16 @@ class StoredTrials:
         over = {t.number for t in self.trials if t.state != "running"}
         first = next(number for number in itertools.count() if number not in over)
         before = [t for t in self.trials if t.number >= first]
-        after, here = [], OwnerProcess.current()
-        for stored in self.store.trials(self.study.id, since=first):
-            self.ids[stored.number] = stored.id
-            trial = trial_of(stored)
+        after, this_process = [], OwnerProcess.current()
+        for row in self.store.trials(self.study.id, since=first):
+            self.ids[row.number] = row.id
+            trial = trial_of(row)
             self._refuse_strange(trial)
-            own = trial.number in self.mine and stored.owner == here
-            trial.elsewhere = trial.state == "running" and not own
+            own = trial.number in self.mine and row.owner == this_process
+            trial.is_foreign = trial.state == "running" and not own
             after.append(trial)
         self.trials = [t for t in self.trials if t.number < first] + after
-        return _seen(before) != _seen(after)
+        return _states(before) != _states(after)
 
     def _refuse_strange(self, trial: Trial) -> None:
         """Raise WorkError for a trial whose setting is not on this space's grid.
@@ -192,8 +180,12 @@ class StoredTrials:
         """
         for setting in (trial.setting, trial.effective):
             for name, value in setting.items():
-                known = name in self.space and self.space[name]
-                wrong = known.problem(known.normalise(value)) if known else "is not in its space"
+                parameter = name in self.space and self.space[name]
+                wrong = (
+                    parameter.problem(parameter.normalise(value))
+                    if parameter
+                    else "is not in its space"
+                )
                 if wrong:
                     raise WorkError(
                         f"trial {trial.number} of study {self.study.hash[:12]} in the results "
@@ -211,29 +203,29 @@ class StoredTrials:
         """
         if not self.shared and not self.busy:
             return False
-        taken = self.store.recover(self.study.id, is_restart=False)
-        self.mine |= {stored.number for stored in taken}
+        rows = self.store.recover(self.study.id, is_restart=False)
+        self.mine |= {row.number for row in rows}
         self.on_refresh()
         return self._read()
 
     @property
     def busy(self) -> bool:
         """Whether another worker still measures a trial."""
-        return any(t.state == "running" and t.elsewhere for t in self.trials)
+        return any(t.state == "running" and t.is_foreign for t in self.trials)
 
     def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
         if self.shared:
-            claimed = self.store.claim_trial(
+            claim = self.store.claim_trial(
                 self.study.id, setting.to_json(), setting.key, attrs, self.most
             )
-            if claimed is None:
+            if claim is None:
                 raise OthersFaster
-            stored = claimed
+            row = claim
         else:
-            stored = self.store.add_trial(self.study.id, setting.to_json(), setting.key, attrs)
-        trial = Trial(stored.number, setting, setting, attrs=dict(attrs))
-        self.ids[stored.number] = stored.id
-        self.mine.add(stored.number)
+            row = self.store.add_trial(self.study.id, setting.to_json(), setting.key, attrs)
+        trial = Trial(row.number, setting, setting, attrs=dict(attrs))
+        self.ids[row.number] = row.id
+        self.mine.add(row.number)
         self.trials.append(trial)
         return trial
 
@@ -245,7 +237,7 @@ class StoredTrials:
             self.ids[trial.number], trial.state, trial.estimate, trial.attrs, trial.reason
         )
 
-    def known(self, setting: Setting) -> float | None:
+    def known_ratio(self, setting: Setting) -> float | None:
         """Median ratio that other studies under the same conditions measured while searching.
 
         The conditions are those of the first library; nothing is taken over for another one.
@@ -288,21 +280,65 @@ class StoredTrials:
         return self._histories[study_id]
 
 
-def _seen(trials: list[Trial]) -> list[tuple[int, str, bool]]:
-    return [(t.number, t.state, t.elsewhere) for t in trials]
+def _states(trials: list[Trial]) -> list[tuple[int, str, bool]]:
+    return [(t.number, t.state, t.is_foreign) for t in trials]
 
 
-def trial_of(stored: StoredTrial) -> Trial:
+def trial_of(row: StoredTrial) -> Trial:
     """A stored trial as a trial of the study."""
-    setting = Setting(stored.setting)
-    effective = stored.attrs.get(EFFECTIVE)
+    setting = Setting(row.setting)
+    effective = row.attrs.get(EFFECTIVE)
     return Trial(
-        number=stored.number,
+        number=row.number,
         setting=setting,
         effective=Setting.parse(effective) if isinstance(effective, str) else setting,
-        state=stored.state,
-        estimate=stored.estimate,
-        reason=stored.reason,
-        attrs=dict(stored.attrs),
-        reused=bool(stored.attrs.get(REUSED)),
+        state=row.state,
+        estimate=row.estimate,
+        reason=row.reason,
+        attrs=dict(row.attrs),
+        reused=bool(row.attrs.get(REUSED)),
     )
+
+
+def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
+    """Cheap and full ratio of each setting that was run in both forms; infinite if it failed."""
+    return [
+        (t.cheap_ratio, math.inf if t.estimate is None else t.estimate)
+        for t in trials
+        if CHEAP in t.attrs and t.has_result and not t.reused
+    ]
+
+
+def agreement(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """The rank correlation of cheap and full ratios; None for less than two settings."""
+    if len(pairs) < 2:
+        return None
+    return rank_correlation([cheap for cheap, _ in pairs], [full for _, full in pairs])
+
+
+def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
+    """The largest clear gain in full runs of a setting that shows none in cheap runs.
+
+    A gain is clear if it is above ``min_gain`` by more than the scatter of the default explains
+    (Student's t, one in a thousand). None if there is none, or if the scatter is not known yet.
+    """
+    scatter = scatter_of(trials)
+    if scatter is None:
+        return None
+    bar = -math.log1p(min_gain) - clear_step(*scatter)
+    ratios = [
+        t.estimate
+        for t in trials
+        if t.state == "ok" and not t.reused and t.estimate is not None and t.shows_no_gain
+    ]
+    best = min(ratios, default=1.0)
+    return 1 / best - 1 if math.log(best) < bar else None
+
+
+def scatter_of(trials: Sequence[Trial]) -> tuple[float, int] | None:
+    """Variance of one log time of the default in full runs, and its degrees of freedom."""
+    scatters = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
+    if not scatters or len(scatters[-1]) != 2:
+        return None
+    variance, freedom = scatters[-1]
+    return (float(variance), int(freedom)) if freedom >= 1 else None

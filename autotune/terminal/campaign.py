@@ -35,8 +35,8 @@ class CampaignProgress(LiveLine):
 
     def __call__(self, event: CampaignEvent) -> None:
         from autotune.datasets.campaign import BlockEnd
+        from autotune.measurement.events import PhaseStarted, RunEnded, Waiting
         from autotune.notes import Note
-        from autotune.study.events import PhaseStarted, RunEnded, Waiting
 
         if self.quiet:
             return

@@ -92,7 +92,7 @@ def this_command(changes: Mapping[str, str] | None = None, without: Iterable[str
 def target_options() -> dict[str, bool]:
     """Options that all measuring commands share, each with whether a value follows it."""
     from autotune.config.option import option_fields
-    from autotune.study.request import NoiseRequest
+    from autotune.study.study_request import NoiseRequest
 
     fields = [field for field in option_fields(NoiseRequest) if field.path[0] == "target"]
     takes_value = {name: not field.is_flag for field in fields for name in field.option.names}

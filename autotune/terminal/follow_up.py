@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.space.library_choice import MPI
-from autotune.study.result import MORE_TRIALS, NOTHING_LEFT, Result
+from autotune.study.search_result import MORE_TRIALS, NOTHING_LEFT, Result
 from autotune.terminal.command_line import (
     command_line,
     on_this_target,

@@ -10,7 +10,7 @@ from autotune.terminal.render import print_line, print_note, print_table
 from autotune.wording import UNGUARDED, seconds
 
 if TYPE_CHECKING:
-    from autotune.study.noise import NoiseReport
+    from autotune.comparison.noise import NoiseReport
 
 
 def print_measured_noise(report: NoiseReport) -> None:

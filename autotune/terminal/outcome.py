@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autotune.comparison.comparison_document import BothLibraries, ComparisonFigures, LibraryFigures
+from autotune.measurement.result_checks import (
+    MARK,
+    UNCHECKED,
+    ResultChecks,
+    checks_words,
+    shown_lines,
+)
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.checks import MARK, UNCHECKED, checks_words, shown_lines
-from autotune.study.comparison_document import BothLibraries, ComparisonFigures, LibraryFigures
 from autotune.study.library_switch import switch_words
-from autotune.study.parts import DecidingStep, Rejections, ResultChecks
-from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
+from autotune.study.search_result import (
+    DecidingStep,
+    Finalist,
+    Rejections,
+    Result,
+    comparisons_words,
+)
 from autotune.terminal.command_line import command_line, option_words, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import note_line, print_hanging, print_line, print_table
@@ -170,15 +181,15 @@ def _print_contradictions(notes: Sequence[Note], names: ParameterNames) -> None:
 
 def _titles(libraries: BothLibraries) -> dict[str, str]:
     # Few comparisons have two libraries; the modules of measuring are imported for those only.
-    from autotune.study.comparison import library_titles
+    from autotune.comparison.paired_comparison import library_titles
 
     return library_titles(libraries)
 
 
 def _sides(a: str, b: str, libraries: BothLibraries) -> dict[str, str]:
     """The names of both sides by their keys in the run history, where B names its library."""
+    from autotune.measurement.other_library import library_name
     from autotune.space.library_choice import MPI
-    from autotune.study.libraries import library_name
 
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
     return {a: "A", Setting.parse(b).with_values({MPI: second}).key: "B"}

@@ -10,8 +10,7 @@ import statistics
 import time
 from collections.abc import Callable
 
-from autotune.notes import Note
-from autotune.study.events import (
+from autotune.measurement.events import (
     DefaultMeasured,
     Event,
     PhaseStarted,
@@ -20,7 +19,8 @@ from autotune.study.events import (
     TrialEnded,
     Waiting,
 )
-from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, WARMUP
+from autotune.measurement.run_history import DEFAULT_KEY, DEFAULT_PHASE, WARMUP
+from autotune.notes import Note
 from autotune.terminal.live_view import LiveView, fit_line
 from autotune.wording import Metric, count, percent, remaining, seconds
 

@@ -55,7 +55,7 @@ _OBSERVED_GROUPS = NOT_PARAMETERS - {"env"} | {LIBRARY}
 
 def print_effects(record: RunRecord, groups: Mapping[str, Mapping[str, str]]) -> None:
     """Print the inactive parameters, and those that cannot be observed."""
-    from autotune.study.inactive import inactive_words
+    from autotune.measurement.idle_parameters import inactive_words
 
     lines = [inactive_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in groups if g not in _OBSERVED_GROUPS for pair in groups[g].items()]

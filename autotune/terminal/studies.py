@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autotune.api.studies import StudyDetails
+from autotune.comparison.comparison_document import stored_figures
+from autotune.measurement.result_checks import MARK
 from autotune.notes import Note
 from autotune.store import StudyRecord, StudySummary
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
-from autotune.study.checks import MARK
-from autotune.study.comparison_document import stored_figures
-from autotune.study.result import FINISHED, Result, damaged_result
+from autotune.study.search_result import FINISHED, Result, damaged_result
 from autotune.targets.executables import ExecutableChange, ExecutableFile, change_words
 from autotune.terminal.noise import print_noise
 from autotune.terminal.outcome import print_comparison, print_result

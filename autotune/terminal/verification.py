@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from autotune.study.checks import MARK
+from autotune.measurement.result_checks import MARK
 from autotune.terminal.render import print_hanging, print_line
 from autotune.wording import count
 

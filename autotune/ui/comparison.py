@@ -8,12 +8,12 @@ from typing import Any
 from starlette.requests import Request
 
 from autotune.errors import UsageError
+from autotune.measurement.run_history import history_of
 from autotune.report.figures import Mark, dots, steps
 from autotune.report.page import PageTable, Section
 from autotune.report.study import best_so_far, study_section
 from autotune.store import Store, StudyQuery, StudyRecord
-from autotune.study.result import Result
-from autotune.study.trial_store import history_of
+from autotune.study.search_result import Result
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View
 from autotune.wording import setting_lines

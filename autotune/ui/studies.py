@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 
 from autotune.api.status import as_now
+from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.store import StudyQuery
 from autotune.store.listing import FILTERS, ORDERS
-from autotune.study.checks import StoredAnswer, unchecked
 from autotune.ui.site import Site, View, number
 
 COLUMNS = (

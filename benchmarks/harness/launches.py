@@ -129,7 +129,7 @@ class Place:
         target = self.target(line.app, line.input, line.processes, line.timeout_s)
         if not (line.setting or line.space):
             return on_target(target, words, line.processes, line.workers, metric=line.metric)
-        from autotune.study.setting_syntax import read_settings
+        from autotune.targets.setting_syntax import read_settings
 
         space = target.space(line.space or None)
         space, (setting,) = read_settings([line.setting or "default"], space, self.library)

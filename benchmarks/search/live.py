@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import WorkError
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.events import TrialEnded
+from autotune.measurement.measured_study import MeasuredStudy
+from autotune.measurement.study_key import study_key
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
-from autotune.study.budget import SearchPlan
-from autotune.study.events import TrialEnded
 from autotune.study.loop import SearchLoop
 from autotune.study.race import Race, race_evidence
-from autotune.study.study import MeasuredStudy
-from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.target import Target
 from benchmarks.common import options, report, run_benchmark, table

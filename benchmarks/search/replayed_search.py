@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.events import Event, TrialEnded
 from autotune.space import DEFAULT, Setting
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.strategies.random_search import RandomSearch
-from autotune.study.budget import SearchPlan
-from autotune.study.events import Event, TrialEnded
 from autotune.study.loop import SearchLoop
 from autotune.study.procedure import run_procedure
 from autotune.study.race import Race, race_evidence
 from autotune.study.screening import Screening
-from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
 from benchmarks.search.limited import Limited
 from benchmarks.search.naming import named_setting
@@ -168,7 +168,7 @@ def prove(land: Land, strategy: Strategy, seed: int, trials: int) -> Setting | N
     """The recommendation of a whole study of so many trials, after its proof; None: the default."""
     evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([32, seed]))
     plan = SearchPlan(trials=trials)
-    return run_procedure(evaluator, MemoryTrialStore(), strategy, land.space, plan, seed).chosen
+    return run_procedure(evaluator, MemoryTrialStore(), strategy, land.space, plan, seed).setting
 
 
 def _model(land: Land) -> Model:

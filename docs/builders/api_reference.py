@@ -12,7 +12,7 @@ import autotune.testing
 
 MODULES = (
     "autotune",
-    "autotune.study.events",
+    "autotune.measurement.events",
     "autotune.testing",
     "runner.types",
     "runner.mpi.base",

@@ -1,9 +1,10 @@
 """Figures and tables of the pages that come from the code, written behind marks.
 
-``up to 3<!-- = autotune.study.budget.SearchPlan.finalists -->`` gets the value of that name. A mark
-stands right behind its figure; words for small numbers are figures. It may be an expression, as
-``100 * NAME``; ``NAME(ARGUMENT)`` is the default of a function's argument, and a tuple is as many
-figures with commas between. A whole text stands between ``<!-- begin: EXPRESSION -->`` and
+``up to 3<!-- = autotune.measurement.budget.SearchPlan.finalists -->`` gets the value of that
+name. A mark stands right behind its figure; words for small numbers are figures. It may be an
+expression, as ``100 * NAME``; ``NAME(ARGUMENT)`` is the default of a function's argument, and a
+tuple is as many figures with commas between. A whole text stands between
+``<!-- begin: EXPRESSION -->`` and
 ``<!-- end -->``. The values are committed, so that pages can be read without building the site.
 """
 

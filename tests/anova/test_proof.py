@@ -15,12 +15,12 @@ from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, me
 from autotune.anova.proof import ClasswideProof, prove_class
 from autotune.anova.pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.result import ProgramEvidence
+from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest, compare_on
+from autotune.measurement.budget import BudgetTooSmall
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint
-from autotune.study.budget import BudgetTooSmall
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_on
-from autotune.study.simulation import Model, SimulatedEvaluator
 from autotune.terminal.classwide import print_proof
+from autotune.testing.simulation import Model, SimulatedEvaluator
 from autotune.wording import percent
 from benchmarks.classwide_simulation import (
     ACTING,

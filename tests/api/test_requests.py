@@ -25,7 +25,7 @@ from autotune.collectives.tournament import OPERATIONS
 from autotune.config.option import option_field, option_fields
 from autotune.publish.recheck import PAIRS
 from autotune.stats import LOOKS
-from autotune.study.request import CompareRequest, NoiseRequest, SearchRequest
+from autotune.study.study_request import CompareRequest, NoiseRequest, SearchRequest
 from autotune.targets.request import TargetRequest
 
 WHOLE = SearchRequest.of(

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import run_procedure
-from autotune.study.simulation import MemoryTrialStore
+from autotune.testing.simulation import MemoryTrialStore
 from benchmarks.disturbance_simulation import (
     ANSWERS,
     GAINS,

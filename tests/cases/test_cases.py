@@ -15,8 +15,8 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.space import load_space
-from autotune.study.setting_syntax import read_settings
 from autotune.targets.launcher_line import parse_launcher_line
+from autotune.targets.setting_syntax import read_settings
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli, cli  # noqa: F401

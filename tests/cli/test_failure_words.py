@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from autotune.study.request import SearchRequest
-from autotune.study.worker_request import WorkerRequest, added, requests_of
+from autotune.study.study_request import SearchRequest
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
+from autotune.workers.worker_request import WorkerRequest, requests_of, with_request
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
 
@@ -120,7 +120,7 @@ def test_workers_get_the_input_and_the_choice() -> None:
         program=("./p",), ranks=2, metric="t=(.)", metric_choice="last", stdin="steps.txt"
     )
     request = WorkerRequest(SearchRequest(target=asked, strategy="ga", trials=3), "/home/user")
-    stored = json.loads(json.dumps(added(None, request)))
+    stored = json.loads(json.dumps(with_request(None, request)))
     [found] = requests_of(stored)
     assert found.search.target == asked.model_copy(update={"command": ""})
     assert (found.search.target.stdin, found.search.target.metric_choice) == ("steps.txt", "last")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from autotune.cli import repeat_lost_interrupts
-from autotune.study import noise
+from autotune.comparison import noise
 from tests.cli.conftest import Cli
 
 

@@ -12,10 +12,7 @@ import threading
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from autotune.notes import Note
-from autotune.space import Setting
-from autotune.stats import noise_band
-from autotune.study.events import (
+from autotune.measurement.events import (
     DefaultMeasured,
     Event,
     PhaseStarted,
@@ -23,6 +20,9 @@ from autotune.study.events import (
     TrialEnded,
     Waiting,
 )
+from autotune.notes import Note
+from autotune.space import Setting
+from autotune.stats import noise_band
 from autotune.terminal.live_view import CPU_SHARE, TICK_S, fit_line, pause_s
 from autotune.terminal.progress import Progress
 from autotune.wording import HEADLINES
@@ -38,7 +38,7 @@ EVENTS: list[Event] = [
 ON_A_TERMINAL = """
 import sys, threading, time
 from autotune.space import Setting
-from autotune.study.events import PhaseStarted, RunStarted
+from autotune.measurement.events import PhaseStarted, RunStarted
 from autotune.terminal.live_view import REFRESH_S
 from autotune.terminal.progress import Progress
 

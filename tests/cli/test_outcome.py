@@ -10,10 +10,10 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.api.carriers import carried_by
+from autotune.comparison.comparison_document import ComparisonFigures
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.comparison_document import ComparisonFigures
-from autotune.study.result import Finalist, Result
+from autotune.study.search_result import Finalist, Result
 from autotune.terminal.command_line import remember_command
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store.database import BUSY_TIMEOUT_S
-from autotune.study.warnings import sharing_warnings
+from autotune.study.study_warnings import sharing_warnings
 from runner.mpi.library import Library
 from tests.programs import compiled
 

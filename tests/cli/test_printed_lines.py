@@ -47,7 +47,7 @@ COMPOSERS = {
     "autotune/targets/launcher_line.py:script_words": LAUNCHES,
     "autotune/targets/target.py:mpirun_line": LAUNCHES,
     "autotune/targets/jobs.py:_line": LAUNCHES,
-    "autotune/study/evaluator.py:_default_fails": LAUNCHES,
+    "autotune/measurement/bench.py:_default_fails": LAUNCHES,
     "runner/outcome/__init__.py:inside_words": LAUNCHES,
     "autotune/targets/figures.py:words": "tests/cli/test_proposed_metric.py",
     "autotune/targets/figures.py:proposal_note": "tests/cli/test_proposed_metric.py",
@@ -59,7 +59,7 @@ What any test captures is typed, too (``taken_lines`` of ``tests/conftest.py``).
 SHOWN = {
     # Options of a launcher, or words of a line that is refused, in a sentence.
     "autotune/api/library_targets.py:_require_no_options",
-    "autotune/study/libraries.py:_dropped",
+    "autotune/study/library_switch.py:_terms_of_first",
     "autotune/targets/launcher_line.py:_count_fault",
     "autotune/targets/launcher_line.py:_take",
     "autotune/targets/launcher_line.py:_unknown",
@@ -71,7 +71,7 @@ SHOWN = {
     "autotune/api/datasets.py:_what",
     "autotune/publish/programs.py:_how",
     "autotune/space/parameter.py:text",
-    "autotune/study/first_run.py:remedy",
+    "autotune/measurement/first_run.py:remedy",
     "autotune/targets/target.py:preparation",
     "runner/launch.py:_execute_before",
     # Options to add to the command.
@@ -82,7 +82,7 @@ SHOWN = {
     "autotune/report/study.py:provenance",
     "autotune/ui/study.py:_facts",
     # What a worker would run, as a list of words.
-    "autotune/study/worker_trust.py:words",
+    "autotune/workers/worker_trust.py:words",
     # What is started, and written into files that are.
     "autotune/api/workers.py:submit",
     "autotune/cli/explore.py:explore",
@@ -99,8 +99,8 @@ SAFE = re.compile(
 QUOTED = {
     ("autotune/publish/verify.py", "mpi"),
     ("autotune/publish/verify.py", "path"),
-    ("autotune/study/setting_syntax.py", "other"),
-    ("autotune/study/search.py", "absent"),
+    ("autotune/targets/setting_syntax.py", "other"),
+    ("autotune/study/search_study.py", "absent"),
     ("autotune/targets/wrapped_launcher.py", "cpu_text"),
 }
 """Names whose values are quoted before, or are no words of a user."""

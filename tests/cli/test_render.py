@@ -11,10 +11,10 @@ from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.cli import main
+from autotune.measurement.events import PhaseStarted, RunEnded
+from autotune.measurement.run_history import HistoryEntry
 from autotune.space import Setting
 from autotune.store import Store
-from autotune.study.events import PhaseStarted, RunEnded
-from autotune.study.run_history import HistoryEntry
 from autotune.terminal.progress import Progress, ProgressState
 from autotune.terminal.render import WIDTH, console, error_console, hanging, table
 from autotune.wording import verdict_words

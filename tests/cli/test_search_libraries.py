@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import autotune
+from autotune.measurement.events import Event, TrialEnded
 from autotune.store import Store
-from autotune.study.events import Event, TrialEnded
-from autotune.study.request import SearchRequest
-from autotune.study.search import SearchInterrupted
+from autotune.study.search_study import SearchInterrupted
+from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 from runner.mpi.discover import libraries
 from tests.cli.conftest import MPI_SHELL, Cli

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measurement.budget import SearchPlan
 from autotune.publish.tune_file import tune_text
 from autotune.space import Setting, load_space
 from autotune.store import Store
-from autotune.study.budget import SearchPlan
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import built, library_named

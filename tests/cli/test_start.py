@@ -16,7 +16,7 @@ import pytest
 from autotune.space import Setting
 from autotune.store import Store
 from autotune.store.keys import COMPARE, NOISE
-from autotune.study.result import Finalist, Result
+from autotune.study.search_result import Finalist, Result
 from tests.contract.store_samples import key, ok
 
 HEAVY = {

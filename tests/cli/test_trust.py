@@ -17,10 +17,10 @@ from syrupy.assertion import SnapshotAssertion
 from autotune.errors import UsageError, WorkError
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 from autotune.study.trial_store import StoredTrials
-from autotune.study.worker_request import WorkerRequest, requests_of
-from autotune.study.worker_trust import (
+from autotune.workers.worker_request import WorkerRequest, requests_of
+from autotune.workers.worker_trust import (
     judge_request,
     key_path,
     make_key,

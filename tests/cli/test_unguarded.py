@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.measurement.budget import SearchPlan
 from autotune.publish.header import read_header
 from autotune.store import Store
-from autotune.study.budget import SearchPlan
 from autotune.wording import HEADLINES, LOOKS_BETTER, UNGUARDED
 from tests.cli.conftest import Cli
 

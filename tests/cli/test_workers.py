@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from autotune.study.worker_request import requests_of
-from autotune.study.worker_trust import read_key
+from autotune.workers.worker_request import requests_of
+from autotune.workers.worker_trust import read_key
 from runner.scheduler import find
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
@@ -92,7 +92,7 @@ def test_two_workers_share_a_study(
     own = read_key()
     [request] = requests_of(found.request)
     assert own is not None
-    assert own.signed(request, study)
+    assert own.is_author(request, study)
     assert found.result["trials"] == TRIALS
     assert [t.number for t in trials] == list(range(TRIALS))
     assert len({t.key for t in trials}) == TRIALS

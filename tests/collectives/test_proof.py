@@ -13,10 +13,10 @@ from autotune.collectives.measurement import SIZES, SizeMeasurement
 from autotune.collectives.proof import ProvenTable, between, proof_plan, prove_table
 from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import WorkError
+from autotune.measurement.budget import Budget, BudgetSpent
+from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting
-from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.run_history import RunHistory
-from autotune.study.simulation import SimulatedEvaluator
+from autotune.testing.simulation import SimulatedEvaluator
 from runner.mpi.openmpi.rules import FILE
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.refusals import refused
@@ -53,7 +53,7 @@ class Timed(SimulatedEvaluator):
 
 
 def proven(evaluator: Timed, pairs: int = 40, budget_s: float | None = None) -> ProvenTable:
-    budget = Budget(evaluator.history, budget_s).from_here()
+    budget = Budget(evaluator.history, budget_s).renewal()
     return prove_table(evaluator, budget, ENTRIES, TABLE, ALL, pairs, seed=1, limit_s=20.0)
 
 
@@ -176,7 +176,7 @@ def curves(setting: Setting, size: int) -> float:
 
 def searched(evaluator: Timed, budget_s: float | None = None) -> tuple[Tournament, SizeMeasurement]:
     machine = SizeMeasurement(
-        evaluator, Budget(evaluator.history, budget_s).from_here(), "bcast", seed=4
+        evaluator, Budget(evaluator.history, budget_s).renewal(), "bcast", seed=4
     )
     search = Tournament([named(n) for n in range(1, 8)], ALL, machine.measure)
     search.run()

@@ -14,9 +14,9 @@ from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.collectives.tables import SIZES
 from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import UsageError
+from autotune.measurement.run_history import LEAD
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
-from autotune.study.run_history import LEAD
 from autotune.wording import HEADLINES
 from runner.machine import describe_machine
 from runner.mpi.library import Library

@@ -11,8 +11,8 @@ from autotune.cli import main
 from autotune.datasets import Landscape, load
 from autotune.datasets.exchange import check_dataset
 from autotune.errors import UsageError
+from autotune.measurement.study_key import study_key
 from autotune.store import Store
-from autotune.study.study_key import study_key
 from autotune.targets.request import TargetRequest
 from runner.mpi.library import Library
 from runner.types import RunRecord

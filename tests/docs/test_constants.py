@@ -8,7 +8,7 @@ import pytest
 
 from docs.builders import PAGES, constants
 
-TEXT = "up to {}<!-- = autotune.study.budget.SearchPlan.finalists --> of them"
+TEXT = "up to {}<!-- = autotune.measurement.budget.SearchPlan.finalists --> of them"
 LOOKS = "({}<!-- = autotune.stats.sequential.LOOKS -->)"
 BLOCK = "<!-- begin: 7 * autotune.stats.sequential.__name__[:1] -->\n{}\n<!-- end -->"
 

@@ -29,12 +29,12 @@ from autotune.space import Parameter, Setting, Space
 from autotune.store.location import locate
 from autotune.store.studies import to_study
 from autotune.store.trials import to_trial
-from autotune.study.request import SearchRequest
-from autotune.study.result import Result
-from autotune.study.setting_syntax import read_setting_file
+from autotune.study.search_result import Result
+from autotune.study.study_request import SearchRequest
 from autotune.study.trial_store import StoredTrials, trial_of
-from autotune.study.worker_request import WorkerRequest, added, requests_of
-from autotune.study.worker_trust import TrustVerdict, WorkerKey, read_key, roles_for
+from autotune.targets.setting_syntax import read_setting_file
+from autotune.workers.worker_request import WorkerRequest, requests_of, with_request
+from autotune.workers.worker_trust import TrustVerdict, WorkerKey, read_key, roles_for
 from runner.testbed import state
 from tests.contract.store_samples import key
 from tests.datasets.conftest import make, planted
@@ -44,7 +44,7 @@ STUDY = "5" * 64
 KEY = WorkerKey(bytes(range(32)))
 TARGET = {"input": "tiny", "program": ["./a", "-x"]}
 REQUEST = WorkerRequest(SearchRequest.of("x", target=TARGET, trials=8), "/home/me")
-REQUESTS = json.dumps(added(None, KEY.sign(REQUEST, STUDY)))
+REQUESTS = json.dumps(with_request(None, KEY.sign(REQUEST, STUDY)))
 TRUST = '[[database]]\nurl = "postgresql://db:5433/autotune"\nroles = ["alice", "bob"]\n'
 SETTINGS = '[\n{},\n{"eager": 1024, "flag": 1},\n{"eager": 8192}\n]\n'
 BOUNDS = Bounds(entries=40, file_bytes=1 << 20, bytes=4 << 20)
@@ -79,11 +79,11 @@ def worker_request(text: str) -> object:
     found = requests_of(data)
     for one in found:
         good = (one.search, one.cwd) == (REQUEST.search, REQUEST.cwd)
-        assert good or not KEY.signed(one, STUDY)
+        assert good or not KEY.is_author(one, STUDY)
         shown = TrustVerdict(one, False, "").words
         assert all(c.isprintable() or c == "\n" for c in shown)
         one.search.words()
-    return added(data, REQUEST)
+    return with_request(data, REQUEST)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from autotune.prediction.model_file import load_model
 from autotune.publish.install import BACKUP, SIDE
 from autotune.publish.published_files import published, record_path
 from autotune.publish.undo import remove
-from autotune.study.setting_syntax import read_setting_file
+from autotune.targets.setting_syntax import read_setting_file
 from runner.errors import RunnerError
 from runner.files import read_tail, read_user_file
 from runner.mpi.openmpi.parameters import read_parameter_file

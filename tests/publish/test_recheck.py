@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autotune.comparison.paired_comparison import ComparisonOutcome
 from autotune.notes import Note
 from autotune.publish.recheck import PAIRS, Claim, _judgement, claim_of
 from autotune.stats import Decision, looks_up_to
-from autotune.study.comparison import ComparisonOutcome
 from autotune.study.objections import Finding
 from autotune.testing.format import evidence
 from benchmarks.published_simulation import allowed, look_again, refuses_twice_the_rate

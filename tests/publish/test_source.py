@@ -11,12 +11,12 @@ import pytest
 from autotune.anova.result import RESULTS, ClasswideResult, ProgramEvidence
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
+from autotune.measurement.study_executables import store_executables
 from autotune.publish.formats import find
 from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource, read_source
 from autotune.space import Setting
 from autotune.store import MachineInfo, Store
-from autotune.study.executables import store_executables
 from autotune.targets.executables import ExecutableFile
 from runner.machine import describe_machine
 from tests.publish.conftest import MakeStudy

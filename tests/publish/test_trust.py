@@ -41,8 +41,8 @@ from autotune.publish.verify import cluster_of, look
 from autotune.space import Parameter, Setting, Space
 from autotune.space.trust import check_values, known_names, runs_programs
 from autotune.store import Store
-from autotune.study.setting_syntax import read_settings
 from autotune.study.trial_store import StoredTrials
+from autotune.targets.setting_syntax import read_settings
 from autotune.testing.format import evidence
 from runner.mpi.library import Library
 from tests.prediction.family import traced

@@ -19,7 +19,7 @@ from autotune.publish.install import put, read_installed
 from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource
 from autotune.publish.trust import difference
-from autotune.study.setting_syntax import read_setting_file
+from autotune.targets.setting_syntax import read_setting_file
 from autotune.testing.format import CLUSTER, evidence
 from runner.mpi.library import Library
 from tests.mpis import NAMES, library_named

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import WorkError
+from autotune.measurement.measured_study import Heartbeat
 from autotune.store import Store
-from autotune.study.study import Heartbeat
 from tests.contract.store_samples import key, ok
 
 

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from autotune.errors import UsageError
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import SEARCH
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create, resolve_options
 from autotune.strategies.codec import Codec, Codes
@@ -17,11 +19,9 @@ from autotune.strategies.ga.operators import Operators
 from autotune.strategies.ga.options import genetic_options
 from autotune.strategies.ga.population import Population
 from autotune.strategies.options import OptionValue
-from autotune.study.budget import SearchPlan
 from autotune.study.loop import SearchLoop
-from autotune.study.run_history import SEARCH
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.testing.landscapes import MANY, RULES, SMALL, drive, fine
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.search.functions import mpi
 from tests.refusals import refused
 from tests.strategies.test_ga import grow, noise

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import BudgetTooSmall, SearchPlan
+from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import BudgetTooSmall, SearchPlan
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.run_history import RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
 MANY = [
@@ -107,4 +107,4 @@ def test_a_budget_that_is_used_up_anywhere_ends_the_study_in_order(
     # A larger one goes on where this one ended, and finds what is there to be found.
     simulated.stall = 10**6
     more = study(simulated, space, SearchPlan(trials=None, budget_s=2000.0), trial_store)
-    assert more.chosen == Setting({"eager": 8})
+    assert more.setting == Setting({"eager": 8})

@@ -8,13 +8,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.config.app import App, app_from_command
+from autotune.measurement import result_checks as module
+from autotune.measurement.output_check import result_checks, verification
+from autotune.measurement.result_checks import StoredAnswer, checks_words, shown_lines, unchecked
+from autotune.measurement.run_history import CONFIRM, HistoryEntry, RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
-from autotune.study import checks as module
-from autotune.study.checks import StoredAnswer, checks_words, shown_lines, unchecked
-from autotune.study.output_check import result_checks, verification
-from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
 from runner.types import PrintedLines, RunRecord
 from tests.contract.store_samples import APP, key
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from autotune.comparison.paired_comparison import ComparisonOutcome, library_titles, outcome_of
 from autotune.config.app import App
+from autotune.measurement.budget import Budget
 from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
-from autotune.study.budget import Budget
-from autotune.study.comparison import ComparisonOutcome, library_titles, outcome_of
 from autotune.study.proof import Blocks, confirm_blocks
 from runner.mpi.library import Library
 from runner.types import PrintedLines, RunRecord

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.run_history import DEFAULT_KEY
 from autotune.space import DEFAULT, Setting
 from autotune.study.proof import Blocks
-from autotune.study.run_history import DEFAULT_KEY
-from autotune.study.warnings import (
-    carry_over_notes,
-    position_note,
-    search_note,
-    spells_note,
-)
+from autotune.study.study_warnings import carry_over_notes, position_note, search_note, spells_note
 from tests.study.conftest import ensure, evaluator
 
 FAST = Setting({"eager": 8})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import Budget
 from autotune.space import Setting
 from autotune.stats import LookPlan
-from autotune.study.budget import Budget
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
-from autotune.study.simulation import SimulatedEvaluator
-from autotune.study.warnings import proof_warnings
+from autotune.study.study_warnings import proof_warnings
+from autotune.testing.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 
 FAST = Setting({"eager": 8})
@@ -42,7 +42,7 @@ def test_a_slow_spell_is_measured_again_and_nothing_else() -> None:
     seen = proof(simulated)
     again = sorted({e.block for e in simulated.history.entries if e.phase == "confirm:1:again"})
     assert again == [5, 6, 7]
-    assert seen.repeated == 3
+    assert seen.repeats == 3
     pairs = seen.blocks.pairs(FAST)
     assert pairs.reference == pytest.approx([1.0] * 12, rel=0.05)
     assert any(note.code == "machine.drift" for note in proof_warnings(seen))
@@ -55,16 +55,16 @@ def test_the_answer_is_the_same_when_it_is_asked_for_again() -> None:
     second = proof(simulated)
     assert len(simulated.history.entries) == runs
     assert second.decisions == first.decisions
-    assert second.repeated == first.repeated == 3
+    assert second.repeats == first.repeats == 3
 
 
 def test_a_machine_that_moves_all_the_time_has_no_usual_speed() -> None:
     simulated = spell(4, 22)
     seen = proof(simulated)
-    assert seen.repeated == 0
+    assert seen.repeats == 0
     assert len(simulated.history.entries) == 24
     steady = proof(spell(0, 0))
-    assert (steady.repeated, steady.unsteady) == (0, 0)
+    assert (steady.repeats, steady.unsteady) == (0, 0)
 
 
 def test_an_unfinished_repetition_does_not_count() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import BudgetTooSmall, SearchPlan
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import BudgetTooSmall, SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 
@@ -55,7 +55,7 @@ def test_a_larger_budget_goes_on_where_a_smaller_was_refused(space: Space) -> No
     with pytest.raises(BudgetTooSmall):
         study(simulated, space, 25.0)
     answer = study(simulated, space, 1500.0)
-    assert answer.chosen == Setting({"eager": 8})
+    assert answer.setting == Setting({"eager": 8})
     assert simulated.history.launched_s <= 1500
 
 

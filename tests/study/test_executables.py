@@ -12,16 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.notes import Note
-from autotune.space import Parameter, Setting, Space
-from autotune.store import Store, StudyKey
-from autotune.study.executables import (
+from autotune.measurement.study_executables import (
     changed_executables,
     current_key,
     store_executables,
     stored_executables,
 )
-from autotune.study.study_key import require_same_study
+from autotune.measurement.study_key import require_same_study
+from autotune.notes import Note
+from autotune.space import Parameter, Setting, Space
+from autotune.store import Store, StudyKey
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.executables import ExecutableFile
 from runner.types import RunRecord
@@ -187,6 +187,6 @@ def test_runs_of_another_program_are_not_taken_over(store: Store, program: Path)
     run(other, "default", "default", ok(2.0))
     run(other, "search", setting.key, ok(1.0))
     study = store.study(key())
-    assert StoredTrials(store, study, space).known(setting) is not None
+    assert StoredTrials(store, study, space).known_ratio(setting) is not None
     program.write_bytes(b"two")
-    assert StoredTrials(store, study, space).known(setting) is None
+    assert StoredTrials(store, study, space).known_ratio(setting) is None

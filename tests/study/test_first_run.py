@@ -7,10 +7,8 @@ from dataclasses import replace
 import pytest
 
 from autotune.errors import WorkError
-from autotune.space import DEFAULT, Setting
-from autotune.study.first_run import longer_first, longer_first_of, resumed_error
-from autotune.study.objections import findings_on
-from autotune.study.run_history import (
+from autotune.measurement.first_run import longer_first, longer_first_of, resumed_error
+from autotune.measurement.run_history import (
     CONFIRM,
     DEFAULT_PHASE,
     WARMUP,
@@ -19,6 +17,8 @@ from autotune.study.run_history import (
     RunHistory,
     first_runs_of,
 )
+from autotune.space import DEFAULT, Setting
+from autotune.study.objections import findings_on
 from runner.types import RunRecord
 
 ONE = Setting({"a": 1})

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.events import silent
+from autotune.measurement.run_history import LEAD
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.comparison import ComparisonRequest, compare_on
 from autotune.study.conclusion import best_seen
-from autotune.study.events import silent
-from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, look_again, second_look
+from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, measure_fresh_gain, second_look
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof import Blocks, confirm_blocks
-from autotune.study.run_history import LEAD
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
 FAST = Setting({"eager": 8})
@@ -42,9 +42,9 @@ def study(simulated: SimulatedEvaluator, space: Space, seed: int) -> StudyOutcom
 
 def test_a_setting_that_wins_by_slowing_the_default_is_vetoed(space: Space) -> None:
     answers = [study(heating(0.1, 0.02, seed), space, seed) for seed in range(40)]
-    vetoed = [made for answer in answers for made in answer.vetoed]
+    vetoed = [made for answer in answers for made in answer.with_objections]
     assert len(vetoed) >= 5
-    assert all(answer.chosen is None for answer in answers)
+    assert all(answer.setting is None for answer in answers)
     codes = {note.code for made in vetoed for note in made.objections}
     assert "result.fresh_contradicts" in codes
     assert all(made.fresh is not None and made.fresh.gain < 0 for made in vetoed)
@@ -55,8 +55,8 @@ def test_a_real_gain_is_kept(space: Space) -> None:
         return float(rng.lognormal(0, 0.03)) * (0.9 if setting == FAST else 1.0)
 
     answers = [study(evaluator(model, seed), space, seed) for seed in range(30)]
-    assert sum(answer.chosen == FAST for answer in answers) >= 28
-    assert not any(answer.vetoed for answer in answers)
+    assert sum(answer.setting == FAST for answer in answers) >= 28
+    assert not any(answer.with_objections for answer in answers)
 
 
 @pytest.mark.parametrize("faster", [True, False])
@@ -71,7 +71,7 @@ def test_a_gain_that_is_not_seen_at_first_gets_more_pairs(faster: bool) -> None:
 
     simulated = evaluator(model, 3)
     blocks = Blocks(simulated, "confirm:r1:fresh:x", [FAST], 1, None, leads=True)
-    fresh = look_again(blocks, 6, 0.02, Budget(simulated.history), faster)
+    fresh = measure_fresh_gain(blocks, 6, 0.02, Budget(simulated.history), faster)
     assert fresh is not None
     assert fresh.n == DOUBT_BLOCKS
     assert (fresh.gain > 0) == faster
@@ -82,8 +82,8 @@ def test_a_gain_that_is_not_seen_at_first_gets_more_pairs(faster: bool) -> None:
 def test_a_budget_that_holds_no_pairs_gives_none() -> None:
     simulated = evaluator(lambda setting, rng: 1.0)
     blocks = Blocks(simulated, "confirm:r1:fresh:x", [FAST], 1, None, leads=True)
-    assert look_again(blocks, 12, 0.02, Budget(simulated.history, None, 15)) is None
-    some = look_again(blocks, 12, 0.02, Budget(simulated.history, None, 24))
+    assert measure_fresh_gain(blocks, 12, 0.02, Budget(simulated.history, None, 15)) is None
+    some = measure_fresh_gain(blocks, 12, 0.02, Budget(simulated.history, None, 24))
     assert some is not None
     assert some.n == 6
     assert fresh_findings(FAST, 0.1, None) == []
@@ -100,7 +100,7 @@ def compared(simulated: SimulatedEvaluator, space: Space, plan: LookPlan, seed: 
         return parts
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autotune.study.comparison.outcome_of", outcome)
+        patch.setattr("autotune.comparison.paired_comparison.outcome_of", outcome)
         compare_on(machine, request, f"{seed}")
     return outcomes[0]
 

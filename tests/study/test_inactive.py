@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.strategies import DEFAULTS
-from autotune.strategies.codec import Codec
-from autotune.study.inactive import (
+from autotune.measurement.idle_parameters import (
     CALLS,
     TransportFacts,
     needs_call_counts,
     untuned_calls,
     unused_parameters,
 )
-from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
+from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
+from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.strategies import DEFAULTS
+from autotune.strategies.codec import Codec
 from runner.mpi.base import TRANSPORT
 from runner.mpi.library import Library
 from runner.types import ReadBack, RunRecord

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.measurement.budget import Budget
+from autotune.measurement.run_history import LEAD, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
-from autotune.study.budget import Budget
-from autotune.study.proof import Blocks, ReferenceFailed, order_seed
-from autotune.study.run_history import LEAD, HistoryEntry, RunHistory
+from autotune.study.proof import Blocks, ReferenceFailure, order_seed
 from tests.study.conftest import ensure, evaluator
 
 FAST, OTHER = Setting({"eager": 8}), Setting({"links": 3})
@@ -131,7 +131,7 @@ def test_failures_of_both_sides_are_repeated_where_libraries_are_compared(symmet
 def test_a_reference_that_hangs_is_given_up_after_five_attempts() -> None:
     simulated = evaluator(lambda setting, rng: 9.0 if setting == DEFAULT else 1.0)
     blocks = Blocks(simulated, "compare:0", [FAST], 7, 3.0, reference_limit_s=3.0)
-    with pytest.raises(ReferenceFailed):
+    with pytest.raises(ReferenceFailure):
         ensure(blocks, 1)
     assert sum(entry.key == DEFAULT.key for entry in simulated.history.entries) == 5
 

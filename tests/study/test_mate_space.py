@@ -18,8 +18,8 @@ from autotune.cli.space_commands import show
 from autotune.config.app import App, Input, load_app, require_tunable
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
+from autotune.measurement.study_key import study_key
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.study.study_key import study_key
 from autotune.targets.layout import Layout, require_room
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target

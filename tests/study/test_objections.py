@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats import slow_launches
@@ -13,7 +14,6 @@ from autotune.study import objections as module
 from autotune.study.conclusion import contradictions, judge_status
 from autotune.study.fresh_pairs import slow_findings
 from autotune.study.objections import Finding, findings_on, objections, remarks
-from autotune.study.run_history import RunHistory
 
 STOP = Finding(Note("test.stop", "stop", {"n": 1}), stops=True)
 NOTE = Finding(Note("test.note", "note"), stops=False)
@@ -47,9 +47,9 @@ def test_only_more_frequent_slow_launches_are_an_objection() -> None:
 def test_a_contradicted_study_names_setting_and_code() -> None:
     one = Setting({"a": 1})
     made: Any = type("Made", (), {"setting": one, "objections": [STOP.note], "findings": (STOP,)})
-    answer: Any = type("Answer", (), {"vetoed": [made], "chosen": None, "proof": None})
+    answer: Any = type("Answer", (), {"with_objections": [made], "setting": None, "proof": None})
     assert judge_status(answer, RunHistory()) == "contradicted"
-    assert judge_status(answer, RunHistory(), guarded=False) == "unguarded"
+    assert judge_status(answer, RunHistory(), has_guard=False) == "unguarded"
     (note,) = contradictions(answer)
     assert (note.code, note.data) == ("test.stop", {"n": 1, "setting": {"a": 1}})
     assert Note.from_json(note.to_json()) == note

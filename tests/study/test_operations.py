@@ -6,20 +6,20 @@ from typing import Any
 
 import pytest
 
+from autotune.measurement.reduction_operations import (
+    OPERATIONS,
+    allows,
+    first_kind,
+    known_of,
+    objection,
+    operations_kind,
+    remarks_on,
+)
+from autotune.measurement.run_history import DEFAULT_KEY, SEARCH, WARMUP, HistoryEntry, RunHistory
 from autotune.space import Parameter, Setting, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.study.objections import findings_on
-from autotune.study.operations import (
-    OPERATIONS,
-    allows,
-    first_known,
-    known,
-    known_of,
-    objection,
-    remarks_on,
-)
-from autotune.study.run_history import DEFAULT_KEY, SEARCH, WARMUP, HistoryEntry, RunHistory
-from autotune.study.search import allowed_starts
+from autotune.study.search_study import allowed_starts
 from runner.types import RunRecord
 
 RING = Setting({"coll_tuned_allreduce_algorithm": 4})
@@ -66,12 +66,12 @@ def test_what_is_seen_comes_before_what_is_said(seen: bool | None, stated: bool,
 def test_one_run_with_such_an_operation_decides(
     words: tuple[Any, ...], first: str | None, all_: str
 ) -> None:
-    assert first_known(history(*words)) == first
-    assert known(history(*words)) == all_
+    assert first_kind(history(*words)) == first
+    assert operations_kind(history(*words)) == all_
 
 
 def test_only_warm_ups_count() -> None:
-    assert first_known(history("commute", phase=SEARCH)) is None
+    assert first_kind(history("commute", phase=SEARCH)) is None
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_setting_that_may_be_wrong_is_not_recommended(word: str | None, code: 
     assert objection(told, TREE) is None
     stops = [(f.note.code, f.stops) for f in findings_on(told, RING)]
     assert ((code, True) in stops) is (code is not None)
-    assert allows(first_known(told)) is (code is None)
+    assert allows(first_kind(told)) is (code is None)
 
 
 @pytest.mark.parametrize("word", ["stated", "ordered", "unknown"])

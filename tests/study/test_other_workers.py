@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.events import Event, Waiting
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyRecord
 from autotune.store.leases import BEAT_S, LEASE_BEATS, LeaseWatch
-from autotune.study import loop, search
-from autotune.study.budget import SearchPlan
-from autotune.study.events import Event, Waiting
+from autotune.study import loop, search_study
 from autotune.study.procedure import run_procedure
-from autotune.study.result import FINISH
-from autotune.study.search import takes_finish
+from autotune.study.search_result import FINISH
+from autotune.study.search_study import takes_finish
 from autotune.study.trial_store import StoredTrials
 from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator
@@ -47,7 +47,7 @@ class Watch:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store for which a beat passes with each look at the leases."""
     monkeypatch.setattr(loop, "POLL_S", 0.0)
-    monkeypatch.setattr(search, "POLL_S", 0.0)
+    monkeypatch.setattr(search_study, "POLL_S", 0.0)
     with Store.open(tmp_path / "r.db") as opened:
         now = [0.0]
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from autotune.measurement.output_check import LEAST_RUNS, compare_outputs
+from autotune.measurement.printed_lines import printed_line
+from autotune.measurement.run_history import CONFIRM, WARMUP, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
 from autotune.study.objections import findings_on
-from autotune.study.output_check import LEAST_RUNS, compare_outputs
-from autotune.study.printed_lines import printed_line
-from autotune.study.run_history import CONFIRM, WARMUP, HistoryEntry, RunHistory
 from runner.supervise.line_set import LineSet
 from runner.types import RunRecord
 
@@ -39,7 +39,7 @@ def run(
 
 def differing(before: list[str], after: list[str], setting: Setting = RING) -> list[str]:
     found = compare_outputs([run(*before)] * 3, [run(*after)] * 3, setting)
-    assert found.compared
+    assert found.is_conclusive
     return [line.reference for line in found.differing]
 
 
@@ -147,7 +147,7 @@ def test_other_ranks_change_numbers_but_not_words() -> None:
     after = [run("local cells 50", "4 ranks", "result WRONG", ranks=4)] * 3
     found = compare_outputs(before, after, Setting({"processes": 4}))
     assert [line.reference for line in found.differing] == ["result RIGHT"]
-    assert [line.reference for line in found.expected] == ["local cells 100"]
+    assert [line.reference for line in found.layout_lines] == ["local cells 100"]
 
 
 def test_another_library_prints_its_name_and_version() -> None:
@@ -162,12 +162,12 @@ def test_another_library_prints_its_name_and_version() -> None:
 
 def test_few_runs_or_an_unknown_output_compare_nothing() -> None:
     few = [run("sum 1")] * (LEAST_RUNS - 1)
-    assert not compare_outputs(few, [run("sum 2")] * 3, RING).compared
-    assert not compare_outputs([run("sum 1")] * 3, few, RING).compared
+    assert not compare_outputs(few, [run("sum 2")] * 3, RING).is_conclusive
+    assert not compare_outputs([run("sum 1")] * 3, few, RING).is_conclusive
     unknown = [RunRecord("ok")] * 3
-    assert not compare_outputs(unknown, [run("sum 2")] * 3, RING).compared
+    assert not compare_outputs(unknown, [run("sum 2")] * 3, RING).is_conclusive
     failed = [RunRecord("failed", printed=run("sum 2").printed)] * 3
-    assert not compare_outputs([run("sum 1")] * 3, failed, RING).compared
+    assert not compare_outputs([run("sum 1")] * 3, failed, RING).is_conclusive
 
 
 def test_long_kinds_of_lines_are_compared_as_far_as_they_are_known() -> None:

@@ -6,9 +6,15 @@ import math
 
 import pytest
 
+from autotune.measurement.run_history import (
+    CONFIRM,
+    DEFAULT_PHASE,
+    SEARCH,
+    HistoryEntry,
+    RunHistory,
+)
 from autotune.space import Setting
 from autotune.study.race import race_evidence
-from autotune.study.run_history import CONFIRM, DEFAULT_PHASE, SEARCH, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from autotune.errors import WorkError
+from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator, parameter
 
@@ -46,9 +46,9 @@ def study(
 def test_the_effect_is_found_and_what_does_nothing_is_taken_out(space: Space) -> None:
     simulated = evaluator(quick)
     answer, _ = study(simulated, space, ALL)
-    assert answer.chosen == Setting({"eager": 8})
+    assert answer.setting == Setting({"eager": 8})
     assert answer.proof is not None
-    seen = answer.proof.decisions[answer.chosen].comparison
+    seen = answer.proof.decisions[answer.setting].comparison
     assert seen.lo > 0
     assert seen.gain == pytest.approx(0.25, abs=0.03)
 
@@ -58,7 +58,7 @@ def test_where_nothing_matters_the_default_is_kept(space: Space) -> None:
     for seed in range(40):
         simulated = evaluator(null, seed)
         answer, _ = study(simulated, space, ALL)
-        false += answer.chosen is not None
+        false += answer.setting is not None
     # 40 studies at 5 %: more than 6 have probability 0.3 % (binomial).
     assert false <= 6
 
@@ -85,7 +85,7 @@ def test_a_failing_setting_is_stored_with_its_reason_and_never_wins(space: Space
     failed = [t for t in trial_store.trials if t.setting.get("eager") == 8]
     assert {t.state for t in failed} == {"failed"}
     assert all(t.reason == "failed" for t in failed)
-    assert answer.chosen is None
+    assert answer.setting is None
 
 
 def test_a_default_that_fails_ends_the_study_with_its_reason(space: Space) -> None:
@@ -189,7 +189,7 @@ def test_a_finished_study_run_again_measures_nothing_new_in_its_phases(space: Sp
     again, _ = study(simulated, space, ALL, trial_store)
     more = [e.kind for e in simulated.history.entries][len(kinds) :]
     assert set(more) <= {"warmup", "default"}
-    assert again.chosen == first.chosen
+    assert again.setting == first.setting
 
 
 def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) -> None:
@@ -216,7 +216,7 @@ def test_stopping_anywhere_and_going_on_reaches_the_same_answer(space: Space) ->
         except Stopped:
             continue
     assert answer is not None
-    assert answer.chosen == Setting({"eager": 8})
+    assert answer.setting == Setting({"eager": 8})
     assert len(trial_store.trials) == len(ALL)
 
 
@@ -227,11 +227,11 @@ def test_what_other_studies_measured_alone_is_measured_here_before_it_is_judged(
     simulated = evaluator(quick)
     ratios = {Setting({"eager": 8}): 0.8, Setting({"eager": 1}): 2.0}
     answer, _ = study(simulated, space, list(ratios), MemoryTrialStore(ratios=ratios))
-    assert answer.chosen == Setting({"eager": 8})
+    assert answer.setting == Setting({"eager": 8})
     nothing = evaluator(quick)
     ratios = {Setting({"eager": 4}): 1.0, Setting({"eager": 1}): 2.0}
     answer, _ = study(nothing, space, list(ratios), MemoryTrialStore(ratios=ratios))
-    assert answer.chosen is None
+    assert answer.setting is None
     assert not nothing.history.entries
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
 from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.evaluator import Bench
-from autotune.study.proof import Pairs, is_missed
+from autotune.study.proof import Pairs, matters
 from autotune.study.pruning import SURE_BLOCKS, Pruner, certain, groups, without, without_all
-from autotune.study.simulation import SimulatedEvaluator
+from autotune.testing.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 
 CONDITION = parse_expression("algorithm == 2")
@@ -82,7 +82,7 @@ def test_what_is_certain_is_what_all_blocks_would_have_said() -> None:
         seen = next(n for n in range(9) if n == 8 or certain(pairs(*ratios[:n]), 8, 0.02))
         early, whole = pairs(*ratios[:seen]), pairs(*ratios)
         if early.slower_share() < 1:
-            assert is_missed(early, 0.02) == is_missed(whole, 0.02)
+            assert matters(early, 0.02) == matters(whole, 0.02)
 
 
 def test_an_ablation_stops_early_and_runs_no_default() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import (
     DEFAULT,
     InactiveParameters,
@@ -19,20 +21,18 @@ from autotune.space import (
     Space,
     parse_expression,
 )
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.proof import Blocks, confirm_blocks, is_missed
+from autotune.study.proof import Blocks, confirm_blocks, matters
+from autotune.study.proof_rounds import Rounds
 from autotune.study.pruning import Pruner
 from autotune.study.race import (
-    MOST_UNEXPLAINED,
+    MOST_WITHOUT_EFFECT,
     RaceEvidence,
     race_evidence,
 )
-from autotune.study.result import BUDGET_SPENT
-from autotune.study.rounds import Rounds
-from autotune.study.run_history import HistoryEntry, RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.search_result import BUDGET_SPENT
 from autotune.study.trial_store import Trial
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator, parameter
 
@@ -167,7 +167,7 @@ def test_hopeless_settings_get_one_run_and_the_best_get_more(space: Space) -> No
 
     simulated = evaluator(model)
     answer, _ = study(simulated, space, SearchPlan(trials=len(MANY)))
-    assert answer.chosen == Setting({"eager": 8})
+    assert answer.setting == Setting({"eager": 8})
     counts = Counter(e.key for e in simulated.history.entries if e.kind in ("search", "race"))
     slow = [n for key, n in counts.items() if "eager=1" in key]
     fast = [n for key, n in counts.items() if "eager=8" in key]
@@ -201,7 +201,7 @@ def test_the_race_decides_as_a_grid_of_five_repeats_in_a_third_of_its_runs() -> 
         # Runs of the default that the proof and the pruning make come after the race.
         last = max(i for i, e in enumerate(raced) if e.kind in ("search", "race"))
         assert 3 * (last + 1) <= 5 * (len(settings) + 1)
-        same += answer.chosen is not None and answer.chosen.get("a") == best.get("a") == 2
+        same += answer.setting is not None and answer.setting.get("a") == best.get("a") == 2
     assert same >= 18
 
 
@@ -234,8 +234,8 @@ def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
     """Taking 15 of 16 parameters out wants many runs."""
     answer, kinds = wide(0.6, 0.1, 12, SearchPlan(trials=12, max_runs=100))
     assert len(kinds) <= 100
-    assert answer.chosen is not None
-    assert answer.chosen.get("p3") == 2
+    assert answer.setting is not None
+    assert answer.setting.get("p3") == 2
 
 
 def test_a_budget_for_one_finalist_proves_the_setting_that_was_run() -> None:
@@ -265,9 +265,9 @@ def test_a_search_that_would_never_end_leaves_a_budget_to_pruning_and_proof() ->
     assert answer.ended_by == BUDGET_SPENT
     # 400 runs hold 336 more than two of the smallest searches; 40 % of those and 24 are kept.
     assert kinds.count("search") + kinds.count("race") <= 400 - 134 - 24
-    assert answer.chosen is not None
-    assert answer.chosen.get("p3") == 2
-    assert len(answer.chosen) <= 4
+    assert answer.setting is not None
+    assert answer.setting.get("p3") == 2
+    assert len(answer.setting) <= 4
 
 
 @pytest.mark.parametrize(("held", "kept"), [(32, 24), (64, 24), (164, 64), (10_000, 374)])
@@ -291,8 +291,8 @@ def test_a_budget_counts_seconds_and_runs() -> None:
     assert not Budget(history, runs=5).affords(3)
     assert Budget(history, seconds=10.0).affords(2)
     assert not Budget(history, seconds=9.9).affords(2)
-    assert Budget(history, seconds=1.0, runs=1).from_here().affords(0)
-    assert not Budget(history, runs=1).from_here().affords(2)
+    assert Budget(history, seconds=1.0, runs=1).renewal().affords(0)
+    assert not Budget(history, runs=1).renewal().affords(2)
     assert Budget(history, seconds=7.0).affords(1, run_s=1.0)
     assert not Budget(history, seconds=7.0).affords(1)
     assert not Budget(history, seconds=7.0).affords(2, run_s=0.6)
@@ -342,13 +342,13 @@ def test_settings_that_only_look_lucky_are_few_among_the_finalists() -> None:
         ratios[i] = [0.89, 0.90]
     seen = RaceEvidence(settings, ratios, 0.05)
     assert not any(seen.acting(s, 0.02) for s in settings)
-    assert len(seen.finalists(3, 0.02)) == MOST_UNEXPLAINED
+    assert len(seen.finalists(3, 0.02)) == MOST_WITHOUT_EFFECT
 
 
 def test_the_acting_part_is_proven_beside_its_whole_and_recommended() -> None:
     answer, kinds = wide(0.85, 0.03, 60, SearchPlan(trials=60))
     made, proof = answer.proofs[0]
-    assert answer.chosen == Setting({"p3": 2}) == made.settings[0]
+    assert answer.setting == Setting({"p3": 2}) == made.settings[0]
     assert made.whole in made.settings
     assert answer.recommendation is not None
     assert answer.recommendation.pruning.whole == made.whole
@@ -372,7 +372,7 @@ def test_a_part_of_the_winner_goes_on_until_it_is_decided() -> None:
         blocks = Blocks(simulated, made.phase, made.settings, seed, None)
         proof = confirm_blocks(blocks, made.plan, Budget(simulated.history))
         if whole in proof.winners:
-            assert proof.decisions[part].outcome != "futile" or is_missed(
+            assert proof.decisions[part].outcome != "futile" or matters(
                 blocks.pairs(part, against=whole), 0.02
             )
         preferred += part in proof.winners

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
 from autotune.space import InactiveParameters, Setting, Space
 from autotune.study import recommendation
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.evaluator import Bench
 from autotune.study.fresh_pairs import (
     FRESH_BLOCKS,
     FRESH_LEAST,
@@ -21,12 +22,11 @@ from autotune.study.fresh_pairs import (
 )
 from autotune.study.procedure import run_procedure
 from autotune.study.proof import Blocks, Pairs, confirm_blocks
+from autotune.study.proof_rounds import Rounds
 from autotune.study.pruning import Pruner
 from autotune.study.recommendation import Recommendation
-from autotune.study.result import slow_words
-from autotune.study.rounds import Rounds
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.search_result import slow_words
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, ensure, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})
@@ -229,8 +229,9 @@ def test_a_setting_with_more_slow_launches_is_not_recommended(space: Space) -> N
         if not answer.proofs or answer.proofs[0][1].winners != [SMALL]:
             continue
         proven += 1
-        vetoed += [made.slow.verdict for made in answer.vetoed] == ["more frequent"]  # data
-        assert (answer.chosen is None) == bool(answer.vetoed)
+        verdicts = [made.slow.verdict for made in answer.with_objections]
+        vetoed += verdicts == ["more frequent"]  # data
+        assert (answer.setting is None) == bool(answer.with_objections)
     assert proven >= 6
     assert vetoed >= proven / 2
 

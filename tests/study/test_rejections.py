@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from autotune.config.app import App
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.evaluator import MachineBusy, MachineEvaluator
+from autotune.measurement.events import Event, Waiting
+from autotune.measurement.run_history import REJECTION_PREFIX, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting, Space
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.conclusion import judge_status
-from autotune.study.evaluator import MachineBusy, MachineEvaluator
-from autotune.study.events import Event, Waiting
 from autotune.study.procedure import run_procedure
-from autotune.study.recommendation import disturbed
-from autotune.study.run_history import ALWAYS_REJECTED, HistoryEntry, RunHistory
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.study.warnings import proof_warnings, rejection_rows
+from autotune.study.recommendation import disturbing_settings
+from autotune.study.study_warnings import proof_warnings, rejection_rows
 from autotune.targets import jobs
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.guard import QuietWait
 from runner.mpi.library import Library
 from runner.types import COMPILING, LaunchSpec, RunRecord
@@ -162,7 +162,7 @@ def test_a_setting_that_disturbs_itself_fails_and_the_study_goes_on(machine: Any
     own = machine(lambda spec: spec.program == (FAST.key,))
     entry = own.run(FAST, "search")
     assert entry.record.state == "failed"
-    assert entry.record.reason.startswith(ALWAYS_REJECTED)
+    assert entry.record.reason.startswith(REJECTION_PREFIX)
     assert entry.counts
     assert own.history.rejections() == {FAST.key: (5, 5), DEFAULT.key: (0, 1)}
     assert own.history.rejected == 5
@@ -213,8 +213,8 @@ def test_a_setting_whose_rejections_depend_on_it_is_not_recommended(space: Space
     answer = run_procedure(simulated, MemoryTrialStore(), strategy, space, plan, seed=1)
     assert answer.proof is not None
     assert answer.proof.winners == [FAST]
-    assert disturbed(answer.proof) == [FAST]
-    assert answer.chosen is None
+    assert disturbing_settings(answer.proof) == [FAST]
+    assert answer.setting is None
     assert judge_status(answer, simulated.history) == "inconclusive"
     assert any(note.code == "setting.rejected_often" for note in proof_warnings(answer.proof))
     rows = rejection_rows(simulated.history)
@@ -233,5 +233,5 @@ def test_the_same_setting_undisturbed_is_recommended(space: Space) -> None:
     answer = run_procedure(
         simulated, MemoryTrialStore(), strategy, space, SearchPlan(trials=3), seed=1
     )
-    assert answer.chosen == FAST
+    assert answer.setting == FAST
     assert rejection_rows(simulated.history) == []

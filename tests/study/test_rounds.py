@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from autotune.errors import WorkError
+from autotune.measurement.budget import SearchPlan
+from autotune.measurement.run_history import CONFIRM
 from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget
-from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import round_rows
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.rounds import Round, Rounds, look_plan
-from autotune.study.run_history import CONFIRM
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.proof_rounds import Round, Rounds, look_plan
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 
@@ -47,7 +47,7 @@ def undecided(
     for seed in range(40):
         simulated, trial_store = evaluator(hopeful, seed), MemoryTrialStore()
         answer = go_on(simulated, trial_store, space, plan)
-        if answer.proofs and answer.chosen is None and answer.proofs[0][1].open:
+        if answer.proofs and answer.setting is None and answer.proofs[0][1].open:
             return simulated, trial_store, answer
     raise AssertionError("no study of 40 was left open")
 
@@ -120,7 +120,7 @@ def test_a_winner_stands_where_a_longer_search_finds_nothing_better(space: Space
         answer = run_procedure(
             simulated, trial_store, strategy, space, SearchPlan(trials=trials), seed=1
         )  # type: ignore[arg-type]
-        assert answer.chosen == Setting({"eager": 8})
+        assert answer.setting == Setting({"eager": 8})
         assert answer.recommendation is not None
         assert answer.recommendation.round.number == 1
 
@@ -136,7 +136,7 @@ def test_the_whole_of_a_slim_winner_makes_no_round_of_its_own(space: Space) -> N
         answer = run_procedure(
             simulated, trial_store, strategy, space, SearchPlan(trials=trials), seed=1
         )  # type: ignore[arg-type]
-        assert answer.chosen == Setting({"eager": 8})
+        assert answer.setting == Setting({"eager": 8})
         assert len(answer.proofs) == 1
 
 
@@ -153,7 +153,7 @@ def test_a_better_winner_of_a_later_round_is_named_with_its_round(space: Space) 
         answer = run_procedure(
             simulated, trial_store, strategy, space, SearchPlan(trials=trials), seed=1
         )  # type: ignore[arg-type]
-        assert answer.chosen == Setting(named)
+        assert answer.setting == Setting(named)
     assert answer.recommendation is not None
     assert answer.recommendation.round.number == 2
     # The winner of the first round was proven beside the new one.

@@ -15,13 +15,13 @@ from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.errors import AutotuneError, WorkError
+from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
+from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats.screening import CHANCE
 from autotune.store import Store
 from autotune.store.model import PRUNED
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.study.run_history import RunHistory
 from autotune.study.screening import AUDIT, BOTH_FIRST, OFF, Screening
 from autotune.study.screening_summary import (
     LINK,
@@ -30,8 +30,8 @@ from autotune.study.screening_summary import (
     summary,
     why_off,
 )
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import CHEAP, Trial
+from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator
 
@@ -103,8 +103,8 @@ def test_settings_without_gain_are_kept_from_full_runs_and_the_fast_one_wins(spa
     assert all(t.estimate is None for t in out)
     full_keys = {e.key for e in answer.budget.history.entries}
     assert not full_keys & {t.effective.key for t in out}
-    assert answer.chosen is not None
-    assert answer.chosen["eager"] == 8
+    assert answer.setting is not None
+    assert answer.setting["eager"] == 8
     assert not screens.over
     # No cheap run is among the full runs, and the other way round.
     kinds = {e.kind for e in screens.evaluator.history.entries}
@@ -182,8 +182,8 @@ def test_where_the_forms_disagree_screening_ends_and_the_best_is_found(space: Sp
     assert off["correlation"] < 0
     assert off["settings"] == BOTH_FIRST
     assert sum(CHEAP in t.attrs for t in trial_store.trials) == BOTH_FIRST
-    assert answer.chosen is not None
-    assert answer.chosen["eager"] == 8
+    assert answer.setting is not None
+    assert answer.setting["eager"] == 8
 
 
 def test_settings_that_were_screened_out_wrongly_are_run_in_full(space: Space) -> None:
@@ -202,11 +202,11 @@ def test_settings_that_were_screened_out_wrongly_are_run_in_full(space: Space) -
     off = trial_store.stored_document(OFF)
     assert off is not None
     assert off["missed_gain"] > 0.1
-    run = {t.setting for t in trial_store.trials if t.measured}
+    run = {t.setting for t in trial_store.trials if t.has_result}
     assert run == set(settings)
     assert any(t.state == PRUNED for t in trial_store.trials)
-    assert answer.chosen is not None
-    assert answer.chosen["eager"] == 8
+    assert answer.setting is not None
+    assert answer.setting["eager"] == 8
 
 
 def test_a_setting_that_fails_in_cheap_runs_gets_full_runs(space: Space) -> None:
@@ -214,9 +214,9 @@ def test_a_setting_that_fails_in_cheap_runs_gets_full_runs(space: Space) -> None
         return "failed" if setting.get("eager") == 8 else float(rng.lognormal(0, 0.01))
 
     answer, trial_store, _ = study(space, timed(1.0), cheap, shuffled())
-    assert all(t.measured for t in trial_store.trials if t.setting.get("eager") == 8)
-    assert answer.chosen is not None
-    assert answer.chosen["eager"] == 8
+    assert all(t.has_result for t in trial_store.trials if t.setting.get("eager") == 8)
+    assert answer.setting is not None
+    assert answer.setting["eager"] == 8
 
 
 def test_a_default_that_fails_in_the_cheap_form_names_the_remedy(space: Space) -> None:

@@ -12,7 +12,7 @@ from autotune.publish import formats
 from autotune.publish.content import Content
 from autotune.publish.tune_file import tune_text
 from autotune.space import Parameter, Setting, Space, load_space
-from autotune.study.setting_syntax import read_setting_file, read_settings
+from autotune.targets.setting_syntax import read_setting_file, read_settings
 from runner.mpi.library import Library, ParamInfo
 from tests.refusals import refused
 

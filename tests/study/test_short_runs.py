@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from autotune.comparison.noise import _report
+from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import DEFAULT
-from autotune.study.noise import _report
-from autotune.study.run_history import HistoryEntry, RunHistory
-from autotune.study.warnings import study_warnings
+from autotune.study.study_warnings import study_warnings
 from autotune.targets.figures import too_long_note, too_short_note
 from runner.types import RunRecord
 
@@ -40,7 +40,7 @@ def test_the_wall_time_decides(wall_s: float, metric_s: float | None, short: boo
     history = RunHistory()
     for entry in made:
         history.add(entry)
-    answer: Any = type("Answer", (), {"vetoed": (), "recommendation": None, "proof": None})
+    answer: Any = type("Answer", (), {"with_objections": (), "recommendation": None, "proof": None})
     of_study = study_warnings(history, [], answer)
     of_noise = _report(made, "study", 0, guard=True).seconds.warnings
     for notes in (of_study, of_noise):

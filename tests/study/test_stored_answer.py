@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT
-from autotune.study.budget import SearchPlan
-from autotune.study.result import BUDGET_SPENT, NOTHING_LEFT, Result
-from autotune.study.search import answer_of
+from autotune.study.search_result import BUDGET_SPENT, NOTHING_LEFT, Result
+from autotune.study.search_study import answer_of
 
 
 def stored(ended_by: str) -> Any:

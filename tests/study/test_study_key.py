@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
+from autotune.measurement.study_key import require_same_study
 from autotune.store import MachineInfo, Store
-from autotune.study.result import MOVED, follow_moved_study
-from autotune.study.study_key import require_same_study
+from autotune.store.model import MOVED
 from tests.contract.store_samples import MPI, key
 from tests.refusals import refused
 
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def test_equal_nodes_work_on_the_study_as_it_is(store: Store) -> None:
     begun = store.study(key())
     require_same_study(store, begun, store.study(key()))
-    assert follow_moved_study(store, store.get_study(begun.id)).id == begun.id
+    assert store.follow_moved(store.get_study(begun.id)).id == begun.id
 
 
 def test_the_first_node_of_another_kind_takes_the_study_with_it(store: Store) -> None:
@@ -35,7 +35,7 @@ def test_the_first_node_of_another_kind_takes_the_study_with_it(store: Store) ->
     require_same_study(store, begun, own)
     begun = store.get_study(begun.id)
     assert begun.status == MOVED
-    assert follow_moved_study(store, begun).id == own.id
+    assert store.follow_moved(begun).id == own.id
     require_same_study(store, begun, own)  # The next worker on such a node.
     with refused(UsageError, "worker.other_study"):
         require_same_study(

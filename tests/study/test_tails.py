@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autotune.measurement.budget import SearchPlan
 from autotune.space import Setting, Space
 from autotune.stats import LookPlan, mean_difference, slow_from
-from autotune.study.budget import SearchPlan
 from autotune.study.procedure import run_procedure
-from autotune.study.simulation import MemoryTrialStore
+from autotune.testing.simulation import MemoryTrialStore
 from tests.study.conftest import ListStrategy, evaluator
 from tests.study.test_fresh_pairs import compared
 
@@ -76,9 +76,9 @@ def test_one_launch_in_four_that_takes_1_9_times_as_long_is_no_recommendation(
             SearchPlan(trials=1),
             seed,
         )
-        proven += bool(answer.vetoed)
-        codes |= {note.code for made in answer.vetoed for note in made.objections}
-        assert answer.chosen is None
+        proven += bool(answer.with_objections)
+        codes |= {note.code for made in answer.with_objections for note in made.objections}
+        assert answer.setting is None
     assert proven >= 5
     assert codes >= {"result.slow_launches", "result.slower_in_mean"}
 
@@ -96,8 +96,8 @@ def test_rare_slow_launches_do_not_take_a_gain_away(space: Space) -> None:
         answer = run_procedure(
             evaluator(model, seed), MemoryTrialStore(), strategy, space, SearchPlan(trials=1), seed
         )
-        chosen += answer.chosen == FAST
-        assert not answer.vetoed
+        chosen += answer.setting == FAST
+        assert not answer.with_objections
     assert chosen >= 17
 
 

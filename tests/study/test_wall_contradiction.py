@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import Setting
 from autotune.study.objections import findings_on
-from autotune.study.run_history import HistoryEntry, RunHistory
 from runner.types import RunRecord
 
 SETTING = Setting({"btl": "tcp"})

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.request import SearchRequest
-from autotune.study.worker_request import (
+from autotune.study.study_request import SearchRequest
+from autotune.workers.worker_request import (
     MOST_REQUESTS,
     REQUESTS_SCHEMA,
     WorkerRequest,
-    added,
     requests_of,
+    with_request,
 )
-from autotune.study.worker_trust import TrustVerdict, key_path, make_key, read_key
+from autotune.workers.worker_trust import TrustVerdict, key_path, make_key, read_key
 from tests.refusals import refused
 
 
@@ -104,8 +104,8 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
 ) -> None:
     key = make_key()
     signed = key.sign(REQUEST, STUDY)
-    assert key.signed(signed, STUDY)
-    assert not key.signed(signed, OTHER)
+    assert key.is_author(signed, STUDY)
+    assert not key.is_author(signed, OTHER)
     for other, place in (
         (search(input="small"), REQUEST.cwd),
         (search(*PROGRAM, "more"), REQUEST.cwd),
@@ -113,12 +113,12 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
         (search(trials=9), REQUEST.cwd),
         (search(), "/home/me/other"),
     ):
-        assert not key.signed(dataclasses.replace(signed, search=other, cwd=place), STUDY)
+        assert not key.is_author(dataclasses.replace(signed, search=other, cwd=place), STUDY)
     for code in ("", signed.signature[:-1], signed.signature.upper(), "\udcff", "0" * 64):
-        assert not key.signed(dataclasses.replace(signed, signature=code), STUDY)
+        assert not key.is_author(dataclasses.replace(signed, signature=code), STUDY)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
     assert make_key() != key
-    assert not make_key().signed(signed, STUDY)
+    assert not make_key().is_author(signed, STUDY)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,9 @@ def test_the_command_before_each_run_is_signed_and_shown() -> None:
     request = WorkerRequest(asked, "/home/me")
     assert "before:    ['rm', '-f', 'a b']" in TrustVerdict(request, False, "").words
     signed = make_key().sign(request, STUDY)
-    assert make_key().signed(signed, STUDY)
+    assert make_key().is_author(signed, STUDY)
     other = SearchRequest.of("x", target={**target, "before": ["rm", "-rf", "/"]})
-    assert not make_key().signed(dataclasses.replace(signed, search=other), STUDY)
+    assert not make_key().is_author(dataclasses.replace(signed, search=other), STUDY)
 
 
 def test_a_study_holds_one_request_of_each_key() -> None:
@@ -174,7 +174,7 @@ def test_a_study_holds_one_request_of_each_key() -> None:
     for number in range(2 * MOST_REQUESTS):
         key = f"{number % (MOST_REQUESTS + 8)}"
         one = WorkerRequest(search(seed=number), "/x", key=key)
-        data = json.loads(json.dumps(added(data, one)))
+        data = json.loads(json.dumps(with_request(data, one)))
     kept = requests_of(data)
     assert len(kept) == MOST_REQUESTS
     assert len({one.key for one in kept}) == MOST_REQUESTS
@@ -182,9 +182,9 @@ def test_a_study_holds_one_request_of_each_key() -> None:
 
 
 def test_a_request_that_nobody_signed_is_no_ones() -> None:
-    [unsigned] = requests_of(added(None, REQUEST))
+    [unsigned] = requests_of(with_request(None, REQUEST))
     assert unsigned == REQUEST
-    assert not make_key().signed(unsigned, STUDY)
+    assert not make_key().is_author(unsigned, STUDY)
 
 
 @pytest.mark.parametrize(
@@ -212,4 +212,4 @@ def test_a_request_that_nobody_signed_is_no_ones() -> None:
 def test_damaged_requests_are_refused_and_replaced(data: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         requests_of(data)
-    assert requests_of(added(data, REQUEST)) == [REQUEST]
+    assert requests_of(with_request(data, REQUEST)) == [REQUEST]

@@ -12,9 +12,9 @@ import pytest
 
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
+from autotune.measurement.bench import _default_fails
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import ParameterKind
-from autotune.study.evaluator import _default_fails
 from autotune.targets.launcher_line import LauncherLine, parse_launcher_line, script_words
 from autotune.targets.target import Target
 from runner.mpi.discover import adapter

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
+from autotune.measurement.study_key import study_key
 from autotune.space import DEFAULT
-from autotune.study.study_key import study_key
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings, Target

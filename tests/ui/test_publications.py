@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from autotune.api.live import live_state
 from autotune.api.verify import VerifyResult
+from autotune.measurement.budget import SearchPlan
 from autotune.publish.formats import find
 from autotune.publish.install import put
 from autotune.publish.published_files import (
@@ -23,7 +24,6 @@ from autotune.publish.published_files import (
 )
 from autotune.publish.verify import FileState
 from autotune.store import Store
-from autotune.study.budget import SearchPlan
 from autotune.testing.format import NEW, evidence, plan_file
 from tests.contract.store_samples import key, ok
 from tests.ui.conftest import Clients

@@ -15,10 +15,10 @@ import numpy as np
 
 from autotune.datasets import load
 from autotune.datasets.replay import Landscape
+from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT
 from autotune.store import AppInfo, MachineInfo, MpiInfo, OwnerProcess, StudyKey
 from autotune.strategies.registry import create
-from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import (
     best_seen,
     count_runs,
@@ -28,10 +28,10 @@ from autotune.study.conclusion import (
     round_rows,
 )
 from autotune.study.procedure import run_procedure
-from autotune.study.result import SESSION, Result
-from autotune.study.simulation import SimulatedEvaluator
+from autotune.study.search_result import SESSION, Result
+from autotune.study.study_warnings import study_warnings
 from autotune.study.trial_store import StoredTrials
-from autotune.study.warnings import study_warnings
+from autotune.testing.simulation import SimulatedEvaluator
 
 DATASET = "grid-node"
 

@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from autotune.study.budget import SearchPlan
+from autotune.measurement.budget import SearchPlan
 from benchmarks import classwide_simulation, main_simulation, published_simulation, stats_simulation
 from benchmarks import trust_simulation as trust
 from benchmarks.racing_simulation import racing
@@ -29,7 +29,7 @@ def _answers(simulated: trust.SimulatedStudy, *lives: int | None) -> list[Any]:
     entries = simulated.evaluator.history.entries
     runs = [[entry.key, entry.record.state, entry.record.value_s] for entry in entries]
     digest = hashlib.sha256(f"{plain(runs)}".encode()).hexdigest()[:7]
-    return [[a and a.chosen and a.chosen.key for a in answers], len(runs), digest]
+    return [[a and a.setting and a.setting.key for a in answers], len(runs), digest]
 
 
 def one_study(noise: str, gain: float, seed: int) -> Any:

@@ -27,7 +27,7 @@ from autotune.publish.formats.base import (
     variables,
     with_rules,
 )
-from autotune.study.setting_syntax import VERSION_CHECK
+from autotune.targets.setting_syntax import VERSION_CHECK
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 

@@ -5,8 +5,8 @@ are short, and a comparison of settings compares nothing. Two signs show it: the
 setting used a multiple of the CPU time of its later ones, and the first run of all wrote a file.
 Either alone is usual: caches fill, and programs write results. Both together stop a proof.
 
-The last part watches the first run of a process in a study, and stops the study if later runs
-resume it.
+:class:`FirstRunWatch` looks at the first run of a process in a study, and stops the study if later
+runs resume it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from autotune.errors import WorkError
+from autotune.measurement.run_history import (
+    DEFAULT_KEY,
+    FIRST_RUN,
+    FirstRun,
+    HistoryEntry,
+    RunHistory,
+    history_of,
+)
 from autotune.notes import Note
 from autotune.store import Store
-from autotune.study.run_history import DEFAULT_KEY, FIRST_RUN, FirstRun, HistoryEntry, RunHistory
-from autotune.study.trial_store import history_of
 from autotune.targets.target import Target
 from autotune.targets.written_files import FileLook, compare_looks, look
 from autotune.wording import count, seconds
@@ -33,12 +39,12 @@ from runner.types import RunRecord
 MULTIPLE = 2.0
 """The first run is longer if it used this multiple of the CPU time of later ones, ..."""
 LEAST_S = 0.3
-"""... and so many CPU seconds more (the start of a launch differs by less), ..."""
+"""... and at least these CPU seconds more (the start of a launch differs by less), ..."""
 CHANGE = 1.5
 """... and the program's own figure, if it prints one, differs by this factor."""
-LATER = 2
+LEAST_RUNS = 2
 """Number of later runs from which the first one is judged."""
-_LISTED = 3
+_SHOWN_PATHS = 3
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,13 @@ class LongerFirst:
         )
 
 
-def longer_first(first: RunRecord, later: Iterable[RunRecord]) -> LongerFirst | None:
+def longer_first(first: RunRecord, followers: Iterable[RunRecord]) -> LongerFirst | None:
     """Whether a first run did more work than later ones of the same setting.
 
     Runs that did not end by themselves are left out. None also if there are too few.
     """
-    others = [record for record in later if record.exit_code == 0]
-    if first.exit_code != 0 or len(others) < LATER:
+    others = [record for record in followers if record.exit_code == 0]
+    if first.exit_code != 0 or len(others) < LEAST_RUNS:
         return None
     usual_s = statistics.median(record.cpu_s for record in others)
     if first.cpu_s < MULTIPLE * usual_s or first.cpu_s - usual_s < LEAST_S:
@@ -85,7 +91,8 @@ def resumed_note(longer: LongerFirst, firsts: Sequence[FirstRun], who: str) -> N
     """Both signs: the objection to ``who``, which names a setting."""
     files = _files(firsts)
     words = (
-        f"the first run of {who} {longer.words}; the program wrote {_listed(files)}, from which "
+        f"the first run of {who} {longer.words}; the program wrote {_first_paths(files)}, "
+        "from which "
         "later runs may continue, so they may not do the whole work. Let every run begin with "
         f"the same files: {remedy(firsts)}"
     )
@@ -104,7 +111,8 @@ def files_note(firsts: Sequence[FirstRun]) -> Note | None:
     if not files or any(first.prepared for first in firsts):
         return None
     words = (
-        f"the first run wrote {_listed(files)}; if the program continues from such files, later "
+        f"the first run wrote {_first_paths(files)}; if the program continues from such "
+        "files, later "
         f"runs do less work: {remedy(firsts)}"
     )
     return Note("work.files_written", words, {"files": files, "cut": any(f.cut for f in firsts)})
@@ -114,7 +122,7 @@ def resumed_error(longer: LongerFirst, firsts: Sequence[FirstRun], default: str)
     """Both signs for what everything is compared with: nothing can be measured."""
     return WorkError(
         f"the program does not do the same work in each run: its first run with {default} "
-        f"{longer.words}, and it wrote {_listed(_files(firsts))}, from which later runs may "
+        f"{longer.words}, and it wrote {_first_paths(_files(firsts))}, from which later runs may "
         f"continue.\nLet every run begin with the same files: {remedy(firsts)}.\nIf the first run "
         "only filled a cache that all later runs use, leave the cache in place and begin another "
         "study (--seed N)",
@@ -124,37 +132,37 @@ def resumed_error(longer: LongerFirst, firsts: Sequence[FirstRun], default: str)
 
 def remedy(firsts: Sequence[FirstRun]) -> str:
     """The options that let every run begin with the same files."""
-    created = list(dict.fromkeys(path for first in firsts for path in first.created))
-    removes = shlex.join(["rm", "-f", *created[:_LISTED]]) if created else "COMMAND"
-    shown = shlex.quote(removes) if created else removes
-    return f"--before {shown} (before each run), or --fresh-dir DIR (a copy of DIR for each run)"
+    paths = list(dict.fromkeys(path for first in firsts for path in first.created))
+    removes = shlex.join(["rm", "-f", *paths[:_SHOWN_PATHS]]) if paths else "COMMAND"
+    argument = shlex.quote(removes) if paths else removes
+    return f"--before {argument} (before each run), or --fresh-dir DIR (a copy of DIR for each run)"
 
 
 def _files(firsts: Sequence[FirstRun]) -> list[str]:
     return list(dict.fromkeys(itertools.chain.from_iterable(first.files for first in firsts)))
 
 
-def _listed(files: Sequence[str]) -> str:
-    more = len(files) - _LISTED
-    listed = ", ".join(files[:_LISTED])
-    return f"{listed} and {count(more, 'more file')}" if more > 0 else listed
+def _first_paths(files: Sequence[str]) -> str:
+    more = len(files) - _SHOWN_PATHS
+    paths = ", ".join(files[:_SHOWN_PATHS])
+    return f"{paths} and {count(more, 'more file')}" if more > 0 else paths
 
 
 def longer_first_of(history: RunHistory, key: str) -> LongerFirst | None:
     """Whether the first run of a setting, in any process, did more work than later ones."""
     entries = [entry for entry in history.entries if entry.key == key]
     orders = {first.order for first in history.first_runs}
-    counted = [entry for entry in entries if entry.counts]
+    counting_entries = [entry for entry in entries if entry.counts]
     # A first run may be a warm-up, or be rejected for foreign load: the program ran all the
     # same. One that compiled code is neither a first run of a process nor does it count.
-    for first in [entry for entry in entries if entry.order in orders] or counted[:1]:
-        later = [
+    for first in [entry for entry in entries if entry.order in orders] or counting_entries[:1]:
+        followers = [
             entry.record
-            for entry in counted
+            for entry in counting_entries
             if entry.order > first.order and entry.record.place == first.record.place
         ]
-        if (found := longer_first(first.record, later)) is not None:
-            return found
+        if (longer := longer_first(first.record, followers)) is not None:
+            return longer
     return None
 
 
@@ -172,7 +180,7 @@ class FirstRunWatch:
         self._study_id = study_id
         self._before: FileLook | None = None
         self._key: str | None = None
-        self._settled = False
+        self._has_verdict = False
 
     def before_run(self) -> None:
         """Look at the files before the first run.
@@ -197,13 +205,13 @@ class FirstRunWatch:
             return
         self._key = entry.key
         cwd = self._target.cwd
-        found = compare_looks(cwd, self._before, look(cwd, self._target.program[1:]))
+        change = compare_looks(cwd, self._before, look(cwd, self._target.program[1:]))
         first = FirstRun(
             entry.order,
-            found.created,
-            found.changed,
-            found.cut,
-            found.seconds,
+            change.created,
+            change.changed,
+            change.cut,
+            change.seconds,
             prepared=bool(self._target.before) or self._target.fresh_copy,
         )
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
@@ -214,13 +222,13 @@ class FirstRunWatch:
 
     def judge(self, entry: HistoryEntry) -> None:
         """Judge by the first later runs; raises WorkError if both signs are there."""
-        if self._settled or entry.key != self._key:
+        if self._has_verdict or entry.key != self._key:
             return
         order = self._history.first_runs[-1].order
-        later = [e for e in self._history.entries if e.key == self._key and e.order > order]
-        if len([e for e in later if e.record.exit_code == 0]) < LATER:
+        followers = [e for e in self._history.entries if e.key == self._key and e.order > order]
+        if len([e for e in followers if e.record.exit_code == 0]) < LEAST_RUNS:
             return
-        self._settled = True
+        self._has_verdict = True
         _refuse(self._history, entry.key)
 
 

@@ -4,10 +4,9 @@ Whoever can write to the database can request any program. A request is trusted 
 the key in this user's home, or if every role that may write studies is named in this user's own
 ``trust.toml``.
 
-The last part is the key that signs requests to the user's own workers, by HMAC-SHA256 over the
-whole request. Whoever can read the key can make the user's workers run anything, so its mode must
-be 0600, and any other is refused. The key is of no use to those who can only write to the results
-database.
+A key signs requests to the user's own workers, by HMAC-SHA256 over the whole request. Whoever can
+read the key can make the user's workers run anything, so its mode must be 0600, and any other is
+refused. The key is of no use to those who can only write to the results database.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from autotune.config.find import user_config
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.store import Store, StudyRecord
-from autotune.study.worker_request import WorkerRequest, added, requests_of
+from autotune.workers.worker_request import WorkerRequest, requests_of, with_request
 from runner import files
 from runner.errors import RunnerError
 from runner.files import read_text
@@ -72,24 +71,24 @@ class TrustVerdict:
     @property
     def words(self) -> str:
         """The command that a worker would run; control characters are written as escapes."""
-        asked, cwd = self.request.search, self.request.cwd
-        lines = [f"directory: {cwd!r}", f"command:   {['autotune', *asked.words()]!r}"]
-        if asked.target.program:
-            lines.append(f"program:   {list(asked.target.program)!r}")
+        search, cwd = self.request.search, self.request.cwd
+        lines = [f"directory: {cwd!r}", f"command:   {['autotune', *search.words()]!r}"]
+        if search.target.program:
+            lines.append(f"program:   {list(search.target.program)!r}")
         else:
             lines.append(
                 "program:   the command of the application --app, whose file is looked for in "
                 f"{cwd + '/configs/apps'!r} first"
             )
-        if asked.target.before:
-            lines.append(f"before:    {list(asked.target.before)!r}")
+        if search.target.before:
+            lines.append(f"before:    {list(search.target.before)!r}")
         return "".join(f"\n  {line}" for line in lines)
 
 
 def sign(store: Store, study: StudyRecord, request: WorkerRequest) -> None:
     """Store this user's own request, signed; the key is made at the first use."""
-    signed = make_key().sign(request, study.hash)
-    store.change_request(study.id, lambda before: added(before, signed))
+    own_request = make_key().sign(request, study.hash)
+    store.change_request(study.id, lambda before: with_request(before, own_request))
 
 
 def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
@@ -103,11 +102,11 @@ def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
         return None
     key = read_key()
     for request in reversed(requests):
-        if key is not None and key.signed(request, study.hash):
+        if key is not None and key.is_author(request, study.hash):
             return TrustVerdict(request, True, "it is signed with your key")
     newest = requests[-1]
-    trusted, roles = _roles(store)
-    if trusted:
+    is_trusted, roles = _roles(store)
+    if is_trusted:
         return TrustVerdict(newest, True, roles)
     if not newest.signature:
         why = "it is not signed"
@@ -125,14 +124,14 @@ def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
 
 def _roles(store: Store) -> tuple[bool, str]:
     """Whether every role that may write studies is trusted by name, and the reason in words."""
-    named = trusted_roles(store.url)
-    if named is None:
+    roles = trusted_roles(store.url)
+    if roles is None:
         return False, ""
     writers = store.writers()
-    others = sorted(writers - named)
+    others = sorted(writers - roles)
     if others or not writers:
-        listed = ", ".join(map(repr, others[:8])) + (" and more" if len(others) > 8 else "")
-        return False, f"; {trust_path()} does not name {listed or 'a role'}, who may write studies"
+        names = ", ".join(map(repr, others[:8])) + (" and more" if len(others) > 8 else "")
+        return False, f"; {trust_path()} does not name {names or 'a role'}, who may write studies"
     return True, f"{trust_path()} names all roles that may write studies"
 
 
@@ -169,8 +168,8 @@ def trusted_roles(url: URL) -> frozenset[str] | None:
 
 def roles_for(text: str, origin: str, url: URL) -> frozenset[str] | None:
     """The roles that the text of a ``trust.toml`` names for a database; raises UsageError."""
-    known = read_toml(text, origin, TrustFile)
-    roles = [d.roles for d in known.database if _place(_url(d.url, origin)) == _place(url)]
+    trust_file = read_toml(text, origin, TrustFile)
+    roles = [d.roles for d in trust_file.database if _place(_url(d.url, origin)) == _place(url)]
     return frozenset(name for group in roles for name in group) if roles else None
 
 
@@ -214,7 +213,7 @@ class WorkerKey:
         """The request, signed with this key for one study (hash)."""
         return dataclasses.replace(request, key=self.id, signature=self._code(request, study))
 
-    def signed(self, request: WorkerRequest, study: str) -> bool:
+    def is_author(self, request: WorkerRequest, study: str) -> bool:
         """Whether the signature is that of this key, for this request and this study."""
         code = request.signature.encode(errors="surrogatepass")
         return hmac.compare_digest(self._code(request, study).encode(), code)
@@ -250,9 +249,9 @@ def read_key(path: Path | None = None) -> WorkerKey | None:
 def make_key(path: Path | None = None) -> WorkerKey:
     """The key of this user, made if there is none; raises UsageError as :func:`read_key`."""
     place = path or key_path()
-    known = read_key(place)
-    if known is not None:
-        return known
+    key = read_key(place)
+    if key is not None:
+        return key
     part = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     try:
         private_folder(place.parent)
@@ -269,13 +268,13 @@ def make_key(path: Path | None = None) -> WorkerKey:
         ) from None
     finally:
         part.unlink(missing_ok=True)
-    made = read_key(place)
-    if made is None:
+    new_key = read_key(place)
+    if new_key is None:
         raise UsageError(
             f"the key file {place} was removed while it was written; try again",
             code="trust.key_file",
         )
-    return made
+    return new_key
 
 
 def _private_text(place: Path) -> str:

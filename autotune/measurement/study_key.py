@@ -1,8 +1,8 @@
 """The study's key: what makes two searches one study, made of target, space and strategy.
 
-The second part is for a study that was begun on another kind of machine than it is measured on,
-such as a login node. A study's key holds the machine. So the first worker on a compute node begins
-a study of that node's own, and the study that was begun before, without a trial, refers to it.
+A study may be begun on another kind of machine than it is measured on, such as a login node. A
+study's key holds the machine. So the first worker on a compute node begins a study for that kind of
+node, and the study that was begun before, without a trial, refers to it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
 from autotune.store.model import MOVED
-from autotune.study.result import follow_moved_study
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import file_hash, program_hash
 from autotune.targets.target import Target
@@ -38,7 +37,7 @@ def study_key(
     Runs without the guard (``guard`` False) are a separate study, because they prove nothing.
     """
     machine = describe_machine()
-    inherited = target.inherited_settings(adapter(target.library))
+    inherited_settings = target.inherited_settings(adapter(target.library))
     program = target.program
     return StudyKey(
         app=AppInfo(
@@ -71,7 +70,7 @@ def study_key(
         strategy=strategy,
         strategy_options=options,
         seed=seed,
-        inherited=inherited,
+        inherited=inherited_settings,
         conditions={
             "clean_env": target.clean_env,
             "launch_options": list(target.options),
@@ -91,30 +90,30 @@ def _figure(target: Target) -> str | None:
 
 def _added_conditions(target: Target) -> dict[str, Any]:
     """Conditions that a key holds only where they say something."""
-    added: dict[str, Any] = {}
+    conditions: dict[str, Any] = {}
     figure = target.app.figure
     if figure is not None and not figure.startswith("json:"):
-        added["metric_choice"] = target.metric_choice
+        conditions["metric_choice"] = target.metric_choice
     if target.app.metric_rate is not None:
-        added["metric_rate"] = True
+        conditions["metric_rate"] = True
     if target.app.verify_absent is not None:
-        added["verify_absent"] = target.app.verify_absent
+        conditions["verify_absent"] = target.app.verify_absent
     if target.app.exit_codes != (0,):
-        added["exit_codes"] = list(target.app.exit_codes)
+        conditions["exit_codes"] = list(target.app.exit_codes)
     if target.room is not None and target.room.hosts is not None:
         # A hostfile may change while its name stays.
-        added["hosts"] = dict(sorted(target.room.hosts.items()))
+        conditions["hosts"] = dict(sorted(target.room.hosts.items()))
     if target.library_folders:
-        added["library_folders"] = list(target.library_folders)
+        conditions["library_folders"] = list(target.library_folders)
     if target.commutative_only:
-        added["commutative_only"] = True
+        conditions["commutative_only"] = True
     if target.stdin is not None:
-        added["stdin"] = file_hash(target.stdin)
+        conditions["stdin"] = file_hash(target.stdin)
     if target.before:
-        added[BEFORE] = list(target.before)
+        conditions[BEFORE] = list(target.before)
     if target.fresh_copy:
-        added[FRESH_DIR] = target.cwd
-    return added
+        conditions[FRESH_DIR] = target.cwd
+    return conditions
 
 
 def _parameters_hash(target: Target) -> str:
@@ -127,36 +126,36 @@ _FOLLOWS_NODE = frozenset({"machine", "ranks", "cluster_hash", "space_hash", "co
 """Parts of a key that depend on the node: its kind and, by default, the number of ranks."""
 
 
-def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> None:
-    """Make sure that a worker whose key gives ``own`` works for ``begun``.
+def require_same_study(store: Store, first_study: StudyRecord, own: StudyRecord) -> None:
+    """Make sure that a worker whose key gives ``own`` works for ``first_study``.
 
     Raises UsageError if the worker would measure another study.
     """
-    measured = follow_moved_study(store, begun)
-    if measured.hash == own.hash:
+    current = store.follow_moved(first_study)
+    if current.hash == own.hash:
         return
-    unlike = measured.key.has_guard != own.key.has_guard  # A node has no part in this.
-    different = {n for n, part in _parts(begun.key).items() if part != _parts(own.key)[n]}
+    unlike = current.key.has_guard != own.key.has_guard  # A node has no part in this.
+    different = {n for n, part in _parts(first_study.key).items() if part != _parts(own.key)[n]}
     if (
         unlike
-        or measured.id != begun.id
-        or store.trials(begun.id)
+        or current.id != first_study.id
+        or store.trials(first_study.id)
         or not different <= _FOLLOWS_NODE
     ):
-        if own.key.conditions.get(EXECUTABLES) != measured.key.conditions.get(EXECUTABLES):
+        if own.key.conditions.get(EXECUTABLES) != current.key.conditions.get(EXECUTABLES):
             raise UsageError(
-                f"the program has changed since study {measured.hash[:12]} was begun, and its runs "
+                f"the program has changed since study {current.hash[:12]} was begun, and its runs "
                 "are not mixed with those of another program; begin a new study: give the command "
                 "of the search again",
                 code="study.program_changed",
             )
         raise UsageError(
-            f"this worker would measure another study than {measured.hash[:12]}: it "
+            f"this worker would measure another study than {current.hash[:12]}: it "
             f"differs in {', '.join(sorted(different))}; start workers on equal nodes, in "
             "the same environment",
             code="worker.other_study",
         )
-    store.set_result(begun.id, MOVED, {"to": own.hash})
+    store.set_result(first_study.id, MOVED, {"to": own.hash})
 
 
 def _parts(key: StudyKey) -> dict[str, object]:

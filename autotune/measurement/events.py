@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from autotune.measurement.run_history import HistoryEntry
 from autotune.notes import Note, Say
 from autotune.space import Setting
-from autotune.study.run_history import HistoryEntry
 
 
 @dataclass(frozen=True)

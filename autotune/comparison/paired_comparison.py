@@ -1,7 +1,7 @@
-"""Comparison of two settings: the confirmation procedure as a tool of its own.
+"""Comparison of two settings: the proof procedure of a search, for any two settings.
 
 With a second library the program runs with A's setting under A's library and with B's setting under
-B's (:mod:`autotune.study.libraries`).
+B's (:mod:`autotune.measurement.other_library`).
 """
 
 from __future__ import annotations
@@ -10,30 +10,33 @@ import statistics
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from autotune.comparison.comparison_document import (
+    BothLibraries,
+    ComparisonFigures,
+    LibraryFigures,
+    LibrarySide,
+    Verdict,
+)
 from autotune.errors import WorkError
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.measurement.evaluator import Evaluator, MachineBusy
+from autotune.measurement.events import Event, PhaseStarted, Watcher, silent
+from autotune.measurement.idle_parameters import inactive_difference
+from autotune.measurement.measured_study import MeasuredStudy
+from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.output_check import result_checks
+from autotune.measurement.result_checks import ResultChecks, StoredAnswer, unchecked
+from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.space.commutativity import commutative_values
 from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store
 from autotune.store.keys import COMPARE
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.checks import StoredAnswer, unchecked
-from autotune.study.comparison_document import (
-    BothLibraries,
-    ComparisonFigures,
-    LibraryFigures,
-    Verdict,
-)
 from autotune.study.conclusion import NextStep, compare_step
-from autotune.study.evaluator import Evaluator, MachineBusy
-from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.fresh_pairs import SecondLook, later_blocks, second_look
-from autotune.study.inactive import inactive_difference
-from autotune.study.libraries import OtherLibrary, described
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
-from autotune.study.output_check import result_checks
-from autotune.study.parts import GainOnPairs, Rejections, ResultChecks
 from autotune.study.proof import (
     Blocks,
     Confirmation,
@@ -42,16 +45,14 @@ from autotune.study.proof import (
     measure_blocks,
     order_seed,
 )
-from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
-from autotune.study.study import MeasuredStudy
-from autotune.study.study_key import study_key
-from autotune.study.warnings import proof_warnings, rejection_rows
+from autotune.study.search_result import GainOnPairs, Rejections
+from autotune.study.study_warnings import proof_warnings, rejection_rows
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
-"""B hangs after this multiple of A's first run and so many seconds more; it is then stopped."""
+"""B hangs after this multiple of A's first run plus these seconds; it is then stopped."""
 LEAST_FACTOR = 3.0
 LEAST_SLACK_S = 1.0
 """A budget does not stop B before this limit, as in a search: B may be slow."""
@@ -101,9 +102,7 @@ class ComparisonRequest:
         """Library and program of both sides, ``a`` and ``b``; None if there is one library."""
         if self.other is None:
             return None
-        first, second = (
-            described(side.library, side.program[0]) for side in (self.target, self.other.target)
-        )
+        first, second = (_library_side(side) for side in (self.target, self.other.target))
         return {"a": first, "b": second}
 
 
@@ -127,9 +126,9 @@ class ComparisonOutcome:
     metric: Metric = field(default_factory=Metric)
     """What the figures are."""
     checks: ResultChecks | None = None
-    """What was checked of the results (:func:`autotune.study.output_check.result_checks`)."""
+    """What was checked of the results (:func:`autotune.measurement.output_check.result_checks`)."""
     unchecked: list[Note] = field(default_factory=list)
-    """Why they were not (:mod:`autotune.study.checks`); empty if they were."""
+    """Why they were not (:mod:`autotune.measurement.result_checks`); empty if they were."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     fresh: Comparison | None = None
@@ -167,18 +166,18 @@ class ComparisonOutcome:
     @property
     def words(self) -> str:
         """The decision as one sentence."""
-        said = comparison_words(self.decision.comparison)
+        sentence = comparison_words(self.decision.comparison)
         if self.libraries is not None:
-            said = _libraries_words(self.libraries, self.faster, said)
-        return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
+            sentence = _libraries_words(self.libraries, self.faster, sentence)
+        return sentence if self.guarded else f"{sentence}; {UNGUARDED}: nothing is proven"
 
     @property
     def faster(self) -> Literal["a", "b"] | None:
         """The side whose runs took less time, as far as the interval shows it; else None."""
-        seen = self.decision.comparison
-        if self.failed or self.contradictions or not seen.significant:
+        comparison = self.decision.comparison
+        if self.failed or self.contradictions or not comparison.significant:
             return None
-        return "b" if seen.lo > 0 else "a"
+        return "b" if comparison.lo > 0 else "a"
 
     @property
     def gain(self) -> float | None:
@@ -198,15 +197,15 @@ class ComparisonOutcome:
     @property
     def warnings(self) -> list[Note]:
         """Warnings on the proof."""
-        proven = [*self.decision.comparison.warnings, *self.proof_warnings]
-        return [*proven, *remarks(self.findings)]
+        proof_notes = [*self.decision.comparison.warnings, *self.proof_warnings]
+        return [*proof_notes, *remarks(self.findings)]
 
     @property
     def figures(self) -> ComparisonFigures:
         """The figures, as they are stored; with the two settings they are the document."""
-        seen = self.decision.comparison
-        ends = (known_gain(seen.lo), known_gain(seen.hi))
-        found = ComparisonFigures(
+        comparison = self.decision.comparison
+        ends = (known_gain(comparison.lo), known_gain(comparison.hi))
+        comparison_figures = ComparisonFigures(
             study=self.study,
             round=self.round,
             guard=self.guarded,
@@ -215,9 +214,9 @@ class ComparisonOutcome:
             why=self.failed or self.decision.why,
             words=self.failed or self.words,
             gain=self.gain,
-            gain_ci95=ends if seen.interval else None,
-            gain_range=None if seen.interval else ends,
-            significant=seen.significant and self.guarded,
+            gain_ci95=ends if comparison.interval else None,
+            gain_range=None if comparison.interval else ends,
+            significant=comparison.significant and self.guarded,
             fresh=None if self.fresh is None else _fresh_row(self.fresh),
             pairs=self.pairs,
             metric=self.metric,
@@ -236,8 +235,8 @@ class ComparisonOutcome:
             warnings=self.warnings,
         )
         if self.libraries is None:
-            return found
-        return LibraryFigures(**vars(found), mpi=self.libraries, faster=self.faster)
+            return comparison_figures
+        return LibraryFigures(**vars(comparison_figures), mpi=self.libraries, faster=self.faster)
 
 
 def _fresh_row(fresh: Comparison) -> GainOnPairs:
@@ -248,23 +247,30 @@ def _fresh_row(fresh: Comparison) -> GainOnPairs:
     )
 
 
+def _library_side(target: Target) -> LibrarySide:
+    library = target.library
+    return LibrarySide(
+        name=library.family, version=library.version, path=library.bin, program=target.program[0]
+    )
+
+
 def library_titles(libraries: BothLibraries) -> dict[str, str]:
     """The libraries of a comparison in words, by ``a`` and ``b``; two builds by their paths."""
     sides = {"a": libraries["a"], "b": libraries["b"]}
-    found = {side: f"{one['name']} {one['version']}" for side, one in sides.items()}
-    if len(set(found.values())) == 1:
-        return {side: f"{words} in {sides[side]['path']}" for side, words in found.items()}
-    return found
+    titles = {side: f"{one['name']} {one['version']}" for side, one in sides.items()}
+    if len(set(titles.values())) == 1:
+        return {side: f"{words} in {sides[side]['path']}" for side, words in titles.items()}
+    return titles
 
 
-def _libraries_words(libraries: BothLibraries, faster: str | None, said: str) -> str:
-    """Which library is faster, as one sentence; ``said`` compares B with A."""
+def _libraries_words(libraries: BothLibraries, faster: str | None, sentence: str) -> str:
+    """Which library is faster, as one sentence; ``sentence`` compares B with A."""
     title = library_titles(libraries)
     if faster == "b":
-        return f"{title['b']} is faster than {title['a']}: {said}"
+        return f"{title['b']} is faster than {title['a']}: {sentence}"
     if faster == "a":
-        return f"{title['a']} is faster than {title['b']}, which is {said}"
-    return f"neither library is shown to be faster; {title['b']} against {title['a']}: {said}"
+        return f"{title['a']} is faster than {title['b']}, which is {sentence}"
+    return f"neither library is shown to be faster; {title['b']} against {title['a']}: {sentence}"
 
 
 def _median(values: list[float]) -> float | None:
@@ -311,8 +317,8 @@ def _compare_in(open_study: MeasuredStudy, request: ComparisonRequest) -> Compar
 
 def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> ComparisonOutcome:
     """Compare on any evaluator, as :func:`compare_settings`; ``study`` is the outcome's name."""
-    again = _round(evaluator.history, request.remeasure)
-    budget = Budget(evaluator.history, request.budget_s, request.max_runs).from_here()
+    number = _round(evaluator.history, request.remeasure)
+    budget = Budget(evaluator.history, request.budget_s, request.max_runs).renewal()
     evaluator.budget = budget
     second = request.candidate
     warm: HistoryEntry | None = None
@@ -324,7 +330,7 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
         if request.other is not None:
             other = evaluator.run(second, WARMUP, timeout_s=limit)
             starts = other.record.valid or other.censored
-        name = f"{COMPARE}:{again}"
+        name = f"{COMPARE}:{number}"
         seed = order_seed(study, request.seed)
         both = request.plan.symmetric
         blocks = Blocks(
@@ -333,11 +339,11 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
         )
         if not (blocks.complete(0, [second]) or budget.affords(2, run_s / 2)):
             raise NoBlocks  # A pair takes A's time at least.
-        begun = (request.ends_if_same or not starts) and measure_blocks(
+        has_block = (request.ends_if_same or not starts) and measure_blocks(
             blocks, 1, [second], budget, reach=False
         )
-        alike = _same(blocks, second) if begun and request.ends_if_same else ""
-        if begun and (alike or (not starts and _fails(blocks, second))):
+        alike = _same(blocks, second) if has_block and request.ends_if_same else ""
+        if has_block and (alike or (not starts and _fails(blocks, second))):
             # The two are the same here, or B does not run; more blocks would show only chance.
             decisions = {second: decide(request.plan, blocks, second, 1)}
             proof = Confirmation(blocks, [second], decisions)
@@ -415,7 +421,7 @@ def outcome_of(
     entries = [e for e in evaluator.history.entries if e.phase in phases]
     # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
-    seen = any(e.record.world_size is not None for e in entries if e.record.valid)
+    has_ranks = any(e.record.world_size is not None for e in entries if e.record.valid)
     findings: tuple[Finding, ...] = ()
     if decision.comparison.significant:
         sides = (request.first, second)
@@ -425,7 +431,7 @@ def outcome_of(
     else:
         # Other results make even a setting that is as fast no replacement.
         findings = tuple(output(evaluator.history, second, request.first))
-    failed = _failure([e for e in entries if e.key == second.key and e.counts], seen)
+    failure = _failure([e for e in entries if e.key == second.key and e.counts], has_ranks)
     bounds = Budget(evaluator.history, request.budget_s, request.max_runs)
     step = compare_step(
         proof, request.plan, pairs, bounds, warm_ups=1 if request.other is None else 2
@@ -439,15 +445,15 @@ def outcome_of(
         rejected=sum(e.rejected for e in entries),
         rejections=rejections,
         proof_warnings=proof_warnings(proof),
-        drift_repeats=proof.repeated,
+        drift_repeats=proof.repeats,
         cut_short=proof.cut_short,
         metric=evaluator.history.metric,
         checks=result_checks(request.target.app, evaluator.history, second, request.first),
         unchecked=unchecked(_answer(request)),
         findings=findings,
         fresh=None if after is None else after.fresh,
-        failed=failed,
-        next_step=step if request.guard and not failed else None,
+        failed=failure,
+        next_step=step if request.guard and not failure else None,
         guarded=request.guard,
         round=int(blocks.phase.split(":")[1]) + 1,
         libraries=request.libraries,
@@ -477,21 +483,21 @@ def _fails(blocks: Blocks, second: Setting) -> bool:
     return entry is not None and not (entry.record.valid or entry.censored)
 
 
-def _failure(tried: list[HistoryEntry], ranks_seen: bool) -> str:
+def _failure(entries: list[HistoryEntry], has_ranks: bool) -> str:
     """Why B does not run, in the words of its first failure.
 
-    "" if B ran once or was only ever stopped at a time limit. ``ranks_seen``: the ranks of A were
+    "" if B ran once or was only ever stopped at a time limit. ``has_ranks``: the ranks of A were
     seen, so B's are seen once it starts.
     """
-    failures = [e.record for e in tried if not e.record.valid and not e.censored]
-    if not failures or any(e.record.valid for e in tried):
+    failures = [e.record for e in entries if not e.record.valid and not e.censored]
+    if not failures or any(e.record.valid for e in entries):
         return ""
     record = failures[0]
-    started = record.wall_s >= FAST_FAILURE_S
-    if ranks_seen:
-        started = record.world_size is not None
-    fast = "does not run" if started else "does not start"
+    has_start = record.wall_s >= FAST_FAILURE_S
+    if has_ranks:
+        has_start = record.world_size is not None
+    fast = "does not run" if has_start else "does not start"
     return (
-        f"B {fast}: {record.state}: {record.reason} (in all its {len(tried)} runs, the "
+        f"B {fast}: {record.state}: {record.reason} (in all its {len(entries)} runs, the "
         f"first after {seconds(record.wall_s)})"
     )

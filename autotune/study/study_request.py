@@ -25,7 +25,7 @@ from autotune.errors import UsageError
 from autotune.targets.request import TargetRequest
 
 if TYPE_CHECKING:
-    from autotune.study.budget import SearchPlan
+    from autotune.measurement.budget import SearchPlan
 
 SCHEMA = "autotune-search-1"
 DEFAULT_TRIALS = 100
@@ -176,7 +176,7 @@ class SearchRequest(Request):
     @property
     def plan(self) -> SearchPlan:
         """How much the search may do; raises UsageError if ``max_runs`` does not hold a proof."""
-        from autotune.study.budget import SearchPlan
+        from autotune.measurement.budget import SearchPlan
 
         trials, runs = self.trials, self.max_runs
         if trials is None and self.budget_s is None and runs is None:
@@ -185,10 +185,10 @@ class SearchRequest(Request):
             trials=trials, budget_s=self.budget_s, max_runs=runs, min_gain=self.min_gain
         )
         if runs is not None and runs < plan.least_runs:
-            given = f"--runs {runs}" if self.target.command else f"max_runs={runs}"
+            bound = f"--runs {runs}" if self.target.command else f"max_runs={runs}"
             others = "--trials, --budget" if self.target.command else "trials, budget"
             raise UsageError(
-                f"{given} leaves nothing for the search: the runs of the default and the proof "
+                f"{bound} leaves nothing for the search: the runs of the default and the proof "
                 f"of one setting take {plan.least_runs - 1} runs; give more, or another limit "
                 f"({others})",
                 code="budget.too_small",

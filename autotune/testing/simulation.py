@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from autotune.measurement.budget import Budget
+from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.space import Setting
 from autotune.store.keys import OPERATIONS
-from autotune.study.budget import Budget
-from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord
 
@@ -61,17 +61,17 @@ class SimulatedEvaluator:
         return entry
 
     def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
-        drawn = self.model(setting, self.rng)
-        if isinstance(drawn, str):
-            return RunRecord(state=drawn, reason=drawn, wall_s=OUTSIDE_S)  # type: ignore[arg-type]
-        wall = drawn + OUTSIDE_S
+        outcome = self.model(setting, self.rng)
+        if isinstance(outcome, str):
+            return RunRecord(state=outcome, reason=outcome, wall_s=OUTSIDE_S)  # type: ignore[arg-type]
+        wall = outcome + OUTSIDE_S
         if timeout_s is not None and wall > timeout_s:
             return RunRecord(state="timeout", reason="time limit", wall_s=timeout_s)
         read_back = {
             name: ReadBack("inactive" if name in self.inactive else "in force", str(value))
             for name, value in setting.items()
         }
-        return RunRecord(state="ok", wall_s=wall, metric_s=drawn, read_back=read_back)
+        return RunRecord(state="ok", wall_s=wall, metric_s=outcome, read_back=read_back)
 
 
 @dataclass
@@ -99,7 +99,7 @@ class MemoryTrialStore:
     def close(self, trial: Trial) -> None:
         """Do nothing: the trial is in memory already."""
 
-    def known(self, setting: Setting) -> float | None:
+    def known_ratio(self, setting: Setting) -> float | None:
         return self.ratios.get(setting)
 
     def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,15 +13,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space, Value
 from autotune.space.parameter import needed_call
-from autotune.study.run_history import WARMUP, RunHistory
 from runner.mpi.base import TRANSPORT, Adapter
 from runner.mpi.discover import families
 from runner.types import ReadBack, RunRecord
 
-NOT_OPENED = "its component was not opened"
+NO_COMPONENT = "its component was not opened"
 
 
 def inactive_in(record: RunRecord, setting: Setting) -> frozenset[str]:
@@ -39,7 +39,7 @@ def inactive_words(name: str, back: ReadBack) -> str:
     """Why a parameter does nothing here, as a sentence; "" if it is not known to do nothing."""
     if back.state != "inactive":
         return ""
-    return f"{name}={back.requested} has no effect here: {back.source or NOT_OPENED}"
+    return f"{name}={back.requested} has no effect here: {back.source or NO_COMPONENT}"
 
 
 def inactive_difference(
@@ -53,18 +53,18 @@ def inactive_difference(
     Every parameter in which they differ must have been read back as inactive in a valid run of the
     setting that names it.
     """
-    apart = [n for n in {**first, **second} if first.get(n) != second.get(n)]
+    differences = [n for n in {**first, **second} if first.get(n) != second.get(n)]
     sides = ((first, first_runs), (second, second_runs))
     words = []
-    for name in sorted(apart):
+    for name in sorted(differences):
         for setting, runs in sides:
             if name not in setting:
                 continue
-            seen = [r.read_back.get(name) for r in runs if r.valid]
-            said = [inactive_words(name, back) if back else "" for back in seen]
-            if not said or not all(said):
+            read_backs = [r.read_back.get(name) for r in runs if r.valid]
+            reasons = [inactive_words(name, back) if back else "" for back in read_backs]
+            if not reasons or not all(reasons):
                 return []
-            words.append(said[0])
+            words.append(reasons[0])
     return words
 
 
@@ -82,12 +82,12 @@ def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
 
     Empty if nothing was counted.
     """
-    counted = [e.record for e in history.entries if _is_counted(e.kind, e.record.extra)]
-    called = {name for r in counted for name, count in r.extra[CALLS].items() if count}
-    if not called:
+    warm_ups = [e.record for e in history.entries if _has_calls(e.kind, e.record.extra)]
+    operations = {name for r in warm_ups for name, count in r.extra[CALLS].items() if count}
+    if not operations:
         return frozenset()
-    kind = families().get(counted[-1].mpi_name)
-    return frozenset(p.name for p in space if _is_unused(p.name, called, kind))
+    kind = families().get(warm_ups[-1].mpi_name)
+    return frozenset(p.name for p in space if _lacks_calls(p.name, operations, kind))
 
 
 @dataclass(frozen=True)
@@ -117,20 +117,22 @@ class TransportFacts:
         return cls({}, {})
 
 
-def _is_counted(kind: str, extra: dict[str, object]) -> bool:
+def _has_calls(kind: str, extra: dict[str, object]) -> bool:
     return kind == WARMUP and isinstance(extra.get(CALLS), dict)
 
 
-def _is_unused(name: str, called: set[str], kind: type[Adapter] | None) -> bool:
+def _lacks_calls(name: str, operations: set[str], kind: type[Adapter] | None) -> bool:
     """Whether a parameter is about calls none of which was made.
 
     A component's priority is about all collectives that the component serves.
     """
     if operation := needed_call(name):
-        return operation not in called
-    served = kind.operations_of(name) if kind else ()
+        return operation not in operations
+    component_operations = kind.operations_of(name) if kind else ()
     # allgatherv is counted as allgather.
-    return bool(served) and not any(o.startswith(c) for o in served for c in called)
+    return bool(component_operations) and not any(
+        o.startswith(c) for o in component_operations for c in operations
+    )
 
 
 def untuned_calls(space: Space, calls: Mapping[str, int]) -> Note | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
-from autotune.store import StoredRun
+from autotune.store import Store, StoredRun
 from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
@@ -26,14 +26,14 @@ RACE = "race"
 SEARCH_KINDS = (WARMUP, SEARCH, DEFAULT_PHASE, RACE)
 """Phases whose runs are not part of interleaved blocks."""
 Figure = Callable[[RunRecord], float]
-"""A function that returns a figure of a valid run, in a unit of its own; less is better."""
+"""A function that returns a figure of a valid run, in any unit; less is better."""
 LEAD = "lead"
 """Last part of the name of a phase whose runs are leads; their times are not used."""
 FIRST_RUN = "first-run:"
 """Begins the names of a study's documents about first runs."""
 _KEPT_PATHS = 100
 """Number of paths of a first run that are stored."""
-ALWAYS_REJECTED = "rejected for foreign load every time"
+REJECTION_PREFIX = "rejected for foreign load every time"
 """Prefix of the reason for a setting that is always disturbed while the default is not."""
 
 
@@ -60,7 +60,7 @@ class HistoryEntry:
         return self.record.state not in GUARD_STATES and self.kind != WARMUP
 
     @property
-    def timed(self) -> bool:
+    def has_time(self) -> bool:
         """Whether the run counts and its time is used: it is no lead."""
         return self.counts and not self.phase.endswith(f":{LEAD}")
 
@@ -72,7 +72,9 @@ class HistoryEntry:
     @property
     def rejected(self) -> bool:
         """Whether the guard rejected the run, or the setting because all of its runs are."""
-        return self.record.state == "foreign_load" or self.record.reason.startswith(ALWAYS_REJECTED)
+        return self.record.state == "foreign_load" or self.record.reason.startswith(
+            REJECTION_PREFIX
+        )
 
 
 def entry_of(run: StoredRun) -> HistoryEntry:
@@ -114,23 +116,23 @@ class FirstRun:
         return (*self.created, *self.changed)
 
     def to_json(self) -> dict[str, Any]:
-        kept = {
+        paths = {
             "created": list(self.created[:_KEPT_PATHS]),
             "changed": list(self.changed[:_KEPT_PATHS]),
         }
-        return {**asdict(self), **kept}
+        return {**asdict(self), **paths}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> FirstRun:
         """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for damage."""
         lists = [tuple(str(path) for path in data[name]) for name in ("created", "changed")]
-        cut, prepared = bool(data["cut"]), bool(data["prepared"])
-        return cls(int(data["order"]), lists[0], lists[1], cut, float(data["seconds"]), prepared)
+        cut, preparation = bool(data["cut"]), bool(data["prepared"])
+        return cls(int(data["order"]), lists[0], lists[1], cut, float(data["seconds"]), preparation)
 
 
-def first_runs_of(stored: Iterable[Mapping[str, Any]]) -> Iterator[FirstRun]:
+def first_runs_of(documents: Iterable[Mapping[str, Any]]) -> Iterator[FirstRun]:
     """The first runs that a study's documents describe; damaged ones are left out."""
-    for data in stored:
+    for data in documents:
         try:
             yield FirstRun.from_json(data)
         except (LookupError, TypeError, ValueError):
@@ -176,10 +178,10 @@ class RunHistory:
         self.entries.append(entry)
         if not entry.counts:
             return
-        if entry.key == DEFAULT_KEY and entry.record.valid and entry.timed:
-            known = self._defaults.setdefault(entry.record.place, _Defaults())
-            known.records.append(entry.record)
-            known.orders.append(entry.order)
+        if entry.key == DEFAULT_KEY and entry.record.valid and entry.has_time:
+            defaults = self._defaults.setdefault(entry.record.place, _Defaults())
+            defaults.records.append(entry.record)
+            defaults.orders.append(entry.order)
         block = self._blocks.setdefault(entry.phase, {}).setdefault(entry.block, {})
         # All runs of a block are of one place, so one of them shows it; the search is one large
         # block.
@@ -189,7 +191,7 @@ class RunHistory:
         block[entry.key] = entry
 
     @property
-    def files_written(self) -> tuple[str, ...]:
+    def written_files(self) -> tuple[str, ...]:
         """The files that the first runs created."""
         return tuple(dict.fromkeys(path for first in self.first_runs for path in first.created))
 
@@ -219,7 +221,7 @@ class RunHistory:
     def default_records(self) -> list[RunRecord]:
         """The runs behind :meth:`default_values`."""
         if self.place is None:
-            every = [known.records for known in self._defaults.values()]
+            every = [defaults.records for defaults in self._defaults.values()]
             return every[0] if len(every) == 1 else [r for records in every for r in records]
         return self._defaults.get(self.place, _Defaults()).records
 
@@ -245,30 +247,32 @@ class RunHistory:
         nothing is known of it for a censored run.
         """
         value = figure or _own_figure
-        known = self._defaults.get(entry.record.place)
-        known_at_all = entry.record.valid or (entry.censored and figure is None)
-        if not known_at_all or known is None:
+        defaults = self._defaults.get(entry.record.place)
+        has_figure = entry.record.valid or (entry.censored and figure is None)
+        if not has_figure or defaults is None:
             return None
-        first = bisect_left(known.orders, entry.order)
+        first = bisect_left(defaults.orders, entry.order)
         around = slice(max(first - NEAREST, 0), first + NEAREST + 1)
-        near = known.records[around]
+        near = defaults.records[around]
         if near == [entry.record]:
             return 1.0
-        level = DefaultLevel(known.orders[around], [value(r) for r in near]).at(entry.order)
+        level = DefaultLevel(defaults.orders[around], [value(r) for r in near]).at(entry.order)
         if entry.record.valid:
             return value(entry.record) / level
         outside = statistics.median(record.wall_s - record.value_s for record in near)
         return max(entry.record.wall_s - outside, 0.0) / level
 
     def rejections(self, *phases: str) -> dict[str, tuple[int, int]]:
-        """Rejections by setting, ``{setting key: (rejected, runs)}``, of some phases or of all.
+        """Rejections by setting, ``{setting key: (counts, runs)}``, of some phases or of all.
 
         The warm-up is left out. ``runs`` counts every attempt, also rejected ones.
         """
-        asked = [e for e in self.entries if e.kind != WARMUP and (not phases or e.phase in phases)]
-        runs = Counter(e.key for e in asked)
-        rejected = Counter(e.key for e in asked if e.rejected)
-        return {key: (rejected[key], count) for key, count in runs.items()}
+        entries = [
+            e for e in self.entries if e.kind != WARMUP and (not phases or e.phase in phases)
+        ]
+        runs = Counter(e.key for e in entries)
+        counts = Counter(e.key for e in entries if e.rejected)
+        return {key: (counts[key], count) for key, count in runs.items()}
 
     @property
     def metric(self) -> Metric:
@@ -298,3 +302,21 @@ class RunHistory:
     def launched_s(self) -> float:
         """Wall seconds spent inside launches."""
         return sum(entry.record.wall_s for entry in self.entries)
+
+
+def history_of(
+    store: Store,
+    study_id: int,
+    place: str | None = None,
+    brief: bool = True,
+    lines: bool = False,
+) -> RunHistory:
+    """All runs of a stored study, as seen from a place.
+
+    ``brief``: without their output; ``lines``: with their printed lines all the same.
+    """
+    runs = store.runs(study_id, brief=brief, lines=lines or not brief)
+    history = RunHistory.of(map(entry_of, runs), place)
+    first = first_runs_of(store.documents(study_id, FIRST_RUN).values())
+    history.first_runs = sorted(first, key=lambda run: run.order)
+    return history

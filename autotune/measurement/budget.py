@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
+from autotune.measurement.run_history import RunHistory
 from autotune.stats import time_limit
-from autotune.study.run_history import RunHistory
 from runner.types import RunRecord
 
 KEPT_SHARE = 0.4
@@ -87,17 +87,17 @@ class SearchPlan:
         warming_up = 1
         return warming_up + self.first_defaults + self.race_least + self.proof_runs(1) + 1
 
-    def kept_runs(self, held: float) -> int:
-        """Number of runs that search and race leave of a budget of ``held`` runs.
+    def kept_runs(self, budget_runs: float) -> int:
+        """Number of runs that search and race leave of a budget of ``budget_runs`` runs.
 
         This is the smallest proof and, of the budget above two of the smallest searches, a share
         for the pruning and for a proof that may go on until it is decided.
         """
-        beyond = max(held - 2 * self.least_runs, 0.0)
+        beyond = max(budget_runs - 2 * self.least_runs, 0.0)
         return self.proof_runs(1) + int(min(KEPT_SHARE * beyond, KEPT_MOST))
 
     def proof_runs(self, finalists: int) -> int:
-        """Runs of the smallest proof of so many finalists."""
+        """Runs of the smallest proof of a number of finalists."""
         return self.reserve_blocks * (finalists + 1)
 
 
@@ -124,7 +124,7 @@ class Budget:
     runs: int | None = None
     cheap: RunHistory | None = None
 
-    def from_here(self) -> Budget:
+    def renewal(self) -> Budget:
         """The same bounds, counted from the present content of the run history."""
         return Budget(
             self.history,
@@ -166,7 +166,7 @@ class Budget:
             raise BudgetSpent("the budget is spent", code="budget.spent")
 
     def affords(self, runs: int, run_s: float | None = None) -> bool:
-        """Whether the budget holds so many more runs.
+        """Whether the budget holds ``runs`` more runs.
 
         Each takes ``run_s`` seconds or, without it, about as long as the default.
         """
@@ -176,6 +176,6 @@ class Budget:
         )
 
     def cost_s(self, runs: int) -> float:
-        """Machine seconds of so many runs of about the default's length."""
+        """Machine seconds of ``runs`` runs of about the default's length."""
         walls = [record.wall_s for record in self.history.default_records()]
         return statistics.median(walls) * runs if walls else 0.0

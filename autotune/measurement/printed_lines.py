@@ -21,11 +21,11 @@ TINY = 1e-12
 TINY_RESIDUAL = 1e-9
 """The same for a residual or an error: it is what is left of larger numbers."""
 DIGITS = 5
-"""From so many digits on, the last printed digit may differ by one."""
+"""Number of digits from which the last printed digit may differ by one."""
 COARSE = 2
-"""A number of a table with at most so many digits is too coarse to be a result."""
+"""Largest number of digits of a number in a table that is too coarse to be a result."""
 COLUMNS = 3
-"""From so many numbers on, a line counts as the row of a table."""
+"""Number of numbers from which a line counts as the row of a table."""
 OF_ROUNDING = 10.0
 """Factor up to which two multiples of the rounding error (eps) are equal."""
 _NUMBER = re.compile(
@@ -35,7 +35,7 @@ _NUMBER = re.compile(
 _INTEGER = re.compile(r"[+-]?\d+")
 _RESIDUAL = re.compile(r"resid|error|\berr\b|norm|deviation|\bdiff|toleran|converge|accura", re.I)
 _EPS = re.compile(r"(?<![a-z])eps(?:ilon)?(?![a-z])", re.I)
-_HELD = "#"
+_PLACEHOLDER = "#"
 
 
 @dataclass(frozen=True)
@@ -129,14 +129,14 @@ class PrintedLine:
 
 def printed_line(text: str, figure: float | None = None) -> PrintedLine:
     """A line of output, parsed; ``figure``: the run's own figure, which is one of cost."""
-    plain = _parsed(text, None)
+    plain = _parse(text, None)
     if figure is not None and any(_is_figure(number.text, figure) for number in plain.numbers):
-        return _parsed(text, figure)
+        return _parse(text, figure)
     return plain
 
 
 @lru_cache(maxsize=16384)
-def _parsed(text: str, figure: float | None) -> PrintedLine:
+def _parse(text: str, figure: float | None) -> PrintedLine:
     words: list[str] = []
     numbers: list[PrintedNumber] = []
     at, cost, whole, exact = 0, False, False, True
@@ -156,10 +156,10 @@ def _parsed(text: str, figure: float | None) -> PrintedLine:
             continue
         numbers.append(_number(match[0]))
         exact = exact and numbers[-1].integer
-        words.append(_HELD)
+        words.append(_PLACEHOLDER)
     words.append(text[at:])
-    said = " ".join("".join(words).split())
-    return PrintedLine(text, said, tuple(numbers), shape_name(text), exact)
+    plain_words = " ".join("".join(words).split())
+    return PrintedLine(text, plain_words, tuple(numbers), shape_name(text), exact)
 
 
 def _number(text: str) -> PrintedNumber:
@@ -179,8 +179,8 @@ def lines_of(record: RunRecord) -> list[PrintedLine]:
     figure = record.metric_s
     if record.metric_rate and figure:
         figure = 1 / figure  # As it was printed.
-    found = (printed_line(text, figure) for text in texts)
-    return [line for line in found if not line.empty]
+    parsed_lines = (printed_line(text, figure) for text in texts)
+    return [line for line in parsed_lines if not line.empty]
 
 
 class LineIndex:
@@ -188,9 +188,9 @@ class LineIndex:
 
     def __init__(self, record: RunRecord) -> None:
         self.lines = lines_of(record)
-        printed = record.printed
-        self.long = {} if printed is None else printed.long
-        self.cut = printed is not None and printed.cut
+        line_set = record.printed
+        self.long = {} if line_set is None else line_set.long
+        self.cut = line_set is not None and line_set.cut
         self._by_words: dict[str, list[PrintedLine]] = {}
         self._places: dict[tuple[str, tuple[str, ...]], int] = {}
         self._texts = {line.text for line in self.lines}
@@ -214,14 +214,14 @@ class LineIndex:
         A line of each run is compared with that of the other one with the same integers.
         """
         for line in self.lines:
-            if not self.alone(line) or not other.alone(line) or line.text in other._texts:
+            if not self.is_unique(line) or not other.is_unique(line) or line.text in other._texts:
                 continue
             twin = next(one for one in other.alike(line) if one.place == line.place)
             for at, (a, b) in enumerate(zip(line.numbers, twin.numbers, strict=True)):
                 if not a.equals(b, TINY, 1.0):
                     yield line.words, at
 
-    def alone(self, line: PrintedLine) -> bool:
+    def is_unique(self, line: PrintedLine) -> bool:
         """Whether exactly one line has the place of ``line``."""
         return self._places.get(line.place) == 1
 

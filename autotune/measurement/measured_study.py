@@ -1,7 +1,6 @@
 """A study that is measured: its place in the database, the machine lock, the runner, the evaluator.
 
-The last part is the heartbeat: a process renews its leases whatever it does, so that its trials are
-not taken for lost.
+A heartbeat renews the leases of its process, so that its trials are not taken for lost.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from types import TracebackType
 from typing import Self
 
 from autotune.errors import AutotuneError
+from autotune.measurement.budget import BudgetSpent
+from autotune.measurement.evaluator import MachineEvaluator
+from autotune.measurement.events import Waiting, Watcher, silent
+from autotune.measurement.other_library import OtherLibrary, Side, sides_of
+from autotune.measurement.run_history import history_of
+from autotune.measurement.study_executables import current_key
 from autotune.notes import lock_notes
 from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.leases import BEAT_S
-from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import MachineEvaluator, Side
-from autotune.study.events import Waiting, Watcher, silent
-from autotune.study.executables import current_key
-from autotune.study.libraries import OtherLibrary, sides_of
-from autotune.study.trial_store import history_of
 from autotune.targets.layout import replaced_note
 from autotune.targets.target import Target, limit_note
 from runner.cpus import cpu_list
 from runner.guard import wait_quiet
 from runner.lock import MachineLock
 
-MEASURED = "measured"
-"""The status of a study that has runs and no result of its own."""
+WITHOUT_RESULT = "measured"
+"""The status of a study that has runs and no result."""
 
 
 class MeasuredStudy:
@@ -72,10 +71,10 @@ class MeasuredStudy:
         self._lock = MachineLock("exclusive", tell=lock_notes(watch), cpus=cpus)
         self._heartbeat: Heartbeat | None = None
         self._sides: Mapping[str, Side] = {}
-        self._opened = ExitStack()
+        self._runners = ExitStack()
         self.evaluator: MachineEvaluator
 
-    def _say_reserved(self) -> None:
+    def _report_reserve(self) -> None:
         """Warn of hardware threads that share a core with the chosen ones."""
         cpus = self.target.cluster.cpu_set or frozenset()
         others = (self.runner.judged_cpus or frozenset()) - cpus
@@ -91,28 +90,28 @@ class MeasuredStudy:
         """Say how long a run may take, if the command line does not; and whose threads count."""
         if self.target.timeout_s is None:
             self.watch(limit_note(self.target, self.budget_s))
-        if replaced := replaced_note(self.space):
-            self.watch(replaced)
+        if note := replaced_note(self.space):
+            self.watch(note)
 
     def __enter__(self) -> Self:
         self.began = time.monotonic()
         self._say_terms()
         self._lock.__enter__()
-        waited = time.monotonic() - self.began
-        self._say_reserved()
+        lock_wait_s = time.monotonic() - self.began
+        self._report_reserve()
         try:
-            with ExitStack() as opened:
-                opened.enter_context(self.runner)
-                guarded = self.study.key.has_guard
-                self._sides = opened.enter_context(sides_of(self.others, guarded))
-                self._opened = opened.pop_all()
+            with ExitStack() as runners:
+                runners.enter_context(self.runner)
+                has_guard = self.study.key.has_guard
+                self._sides = runners.enter_context(sides_of(self.others, has_guard))
+                self._runners = runners.pop_all()
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
         for note in self.target.shared_notes(self._lock):
             self.watch(note)
         self.evaluator = self.evaluator_of(self.study, self.target)
-        self.evaluator.waiting_s = waited
+        self.evaluator.waiting_s = lock_wait_s
         if self.shared:
             self.store.enroll(self.study.id)
         self._heartbeat = Heartbeat(self.store, self.study.id)
@@ -154,7 +153,7 @@ class MeasuredStudy:
         if self._heartbeat is not None:
             self._heartbeat.stop()
         try:
-            self._opened.__exit__(kind, error, trace)
+            self._runners.__exit__(kind, error, trace)
             self._note_end(error)
         finally:
             self._lock.__exit__(kind, error, trace)
@@ -163,10 +162,10 @@ class MeasuredStudy:
         """Store how this process ended, for a study that has no result."""
         if self.shared or self.store.get_study(self.study.id).result is not None:
             return
-        status = MEASURED
+        status = WITHOUT_RESULT
         if error is not None:
-            ended = not isinstance(error, AutotuneError) or isinstance(error, BudgetSpent)
-            status = "interrupted" if ended else "failed"
+            is_interruption = not isinstance(error, AutotuneError) or isinstance(error, BudgetSpent)
+            status = "interrupted" if is_interruption else "failed"
         self.store.set_result(self.study.id, status, None)
 
 
@@ -180,18 +179,18 @@ class Heartbeat:
 
     def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:
         self._store, self._study_id, self._every_s = store, study_id, every_s
-        self._ended = threading.Event()
+        self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._ended.set()
+        self._end.set()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._ended.wait(self._every_s):
+        while not self._end.wait(self._every_s):
             try:
                 self._store.check_place()
                 self._store.beat(self._study_id)

@@ -39,17 +39,17 @@ _CHANGED_BY_RUN = "changed-by-run"
 
 def stored_executables(store: Store, study_id: int) -> list[ExecutableFile]:
     """The files that the ranks of a study ran, ordered by path; empty if none was seen."""
-    found = store.documents(study_id, _PREFIX).values()
-    return sorted((ExecutableFile.from_json(one) for one in found), key=lambda file: file.path)
+    documents = store.documents(study_id, _PREFIX).values()
+    return sorted((ExecutableFile.from_json(one) for one in documents), key=lambda file: file.path)
 
 
 def changed_executables(store: Store, study_id: int) -> list[ExecutableChange]:
     """Which files of a study are not what was measured, as the files or a later run show."""
-    found = changes_of(stored_executables(store, study_id))
+    changes = changes_of(stored_executables(store, study_id))
     by_run = store.stored_document(study_id, _CHANGED_BY_RUN)
     if by_run is not None:
-        found += [ExecutableChange.from_json(row) for row in by_run.values()]
-    return found
+        changes += [ExecutableChange.from_json(row) for row in by_run.values()]
+    return changes
 
 
 def store_executables(
@@ -60,25 +60,25 @@ def store_executables(
     The first content of a path stays. Copies of a program, which a wrapper makes for each run, are
     stored once.
     """
-    known = {file.path: file for file in stored_executables(store, study_id)}
-    contents = {file.sha256 for file in known.values()}
+    stored_files = {file.path: file for file in stored_executables(store, study_id)}
+    contents = {file.sha256 for file in stored_files.values()}
     changes = []
     for file in files:
-        if file.path not in known:
+        if file.path not in stored_files:
             if file.kind == PROGRAM and file.sha256 in contents:
                 continue
             name = _PREFIX + hashlib.sha256(file.path.encode()).hexdigest()[:_DIGITS]
             document = store.store_document(study_id, name, file.to_json())
-            known[file.path] = ExecutableFile.from_json(document)
-            contents.add(known[file.path].sha256)
-        before = known[file.path].sha256
+            stored_files[file.path] = ExecutableFile.from_json(document)
+            contents.add(stored_files[file.path].sha256)
+        before = stored_files[file.path].sha256
         if before != file.sha256:
             changes.append(ExecutableChange(file.path, before, file.path, file.sha256))
     if changes:
-        rows = [change.to_json() for change in changes if known[change.path].place != HERE]
+        rows = [change.to_json() for change in changes if stored_files[change.path].place != HERE]
         if rows:  # The files themselves will not show it.
-            numbered = {str(number): row for number, row in enumerate(rows)}
-            store.store_document(study_id, _CHANGED_BY_RUN, numbered)
+            rows_by_number = {str(number): row for number, row in enumerate(rows)}
+            store.store_document(study_id, _CHANGED_BY_RUN, rows_by_number)
     return changes
 
 
@@ -88,23 +88,23 @@ class ExecutableWatch:
     def __init__(self, store: Store, study_id: int) -> None:
         self._store = store
         self._study = study_id
-        self._known: set[ExecutableFile] = set()
+        self._files: set[ExecutableFile] = set()
 
     def check(self, record: RunRecord, target: Target) -> list[ExecutableChange]:
         """Store what a run shows for the first time; returns what differs from earlier runs."""
         if not record.executables:
             return []
         files = executables_of(record, target.program)
-        fresh = [file for file in files if file not in self._known]
+        fresh = [file for file in files if file not in self._files]
         if not fresh:
             return []
         changes = store_executables(self._store, self._study, fresh)
         if not changes:
-            self._known.update(fresh)
+            self._files.update(fresh)
         return changes
 
 
-def program_changed(changes: Sequence[ExecutableChange]) -> WorkError:
+def change_error(changes: Sequence[ExecutableChange]) -> WorkError:
     """The error that ends a study whose program changes while it is measured."""
     return WorkError(
         f"the program changed while it was measured: {change_words(changes)}.\nRuns of two "
@@ -129,8 +129,8 @@ def current_key(store: Store, key: StudyKey, say: Say = unheard) -> StudyKey:
         if study is None:
             say(changed_note(former, before))
     files = () if study is None else stored_executables(store, study.id)
-    if unchecked := [file.path for file in files if file.place != HERE]:
-        say(_unchecked_note(unchecked))
+    if paths := [file.path for file in files if file.place != HERE]:
+        say(_unchecked_note(paths))
     return key
 
 

@@ -9,9 +9,10 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from autotune.document import Document, Ends, Number, Unchecked, ValuesByName
+from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.parts import Checks, DecidingStep, GainOnPairs, LibrarySide, RejectionList
+from autotune.study.search_result import DecidingStep, GainOnPairs, RejectionList
 from autotune.wording import Metric
 
 Answer = Literal[
@@ -28,6 +29,15 @@ Answer = Literal[
 """What a comparison can say of B against A."""
 Verdict = Answer | Literal["not slower"]
 """The same with the answer to another question, which class-wide searches ask."""
+
+
+class LibrarySide(TypedDict):
+    """The library and the program of one side of a comparison."""
+
+    name: str
+    version: str
+    path: str
+    program: str
 
 
 class BothLibraries(TypedDict):

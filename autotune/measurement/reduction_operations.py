@@ -14,41 +14,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.space.commutativity import commutative_levels, commutative_values
 from autotune.store.keys import OPERATIONS
-from autotune.study.run_history import WARMUP, RunHistory
 
-Known = Literal["commute", "stated", "ordered", "unknown"]
+OperationsKind = Literal["commute", "stated", "ordered", "unknown"]
 """All operations of the run commute; the user says so; one does not commute; it is not known."""
 
 
-def known_of(seen: bool | None, stated: bool) -> Known:
-    """What is known after a warm-up: ``seen`` in it, ``stated`` by the user."""
-    if seen is not None:
-        return "commute" if seen else "ordered"
-    return "stated" if stated else "unknown"
+def known_of(commutes: bool | None, user_says: bool) -> OperationsKind:
+    """What is known after a warm-up: ``commutes`` in it, ``user_says`` by the user."""
+    if commutes is not None:
+        return "commute" if commutes else "ordered"
+    return "stated" if user_says else "unknown"
 
 
-def first_known(history: RunHistory) -> Known | None:
+def first_kind(history: RunHistory) -> OperationsKind | None:
     """What the study's first warm-up showed, which decides its space; None before it."""
     return next(iter(_words(history)), None)
 
 
-def known(history: RunHistory) -> Known:
+def operations_kind(history: RunHistory) -> OperationsKind:
     """What all warm-ups together show."""
     words = _words(history)
     return "ordered" if "ordered" in words else next(iter(words), "unknown")
 
 
-def _words(history: RunHistory) -> list[Known]:
-    told = [e.record.extra.get(OPERATIONS) for e in history.entries if e.kind == WARMUP]
-    every: tuple[Known, ...] = ("commute", "stated", "ordered", "unknown")
-    return [word for said in told for word in every if said == word]
+def _words(history: RunHistory) -> list[OperationsKind]:
+    marks = [e.record.extra.get(OPERATIONS) for e in history.entries if e.kind == WARMUP]
+    every: tuple[OperationsKind, ...] = ("commute", "stated", "ordered", "unknown")
+    return [word for mark in marks for word in every if mark == word]
 
 
-def allows(word: Known | None) -> bool:
+def allows(word: OperationsKind | None) -> bool:
     """Whether levels that need operations which commute may be used."""
     return word in ("commute", "stated")
 
@@ -56,11 +56,12 @@ def allows(word: Known | None) -> bool:
 def objection(history: RunHistory, setting: Setting) -> Note | None:
     """Why a setting must not be recommended: it may give wrong results; None if it may."""
     values = commutative_values(setting)
-    word = known(history)
+    word = operations_kind(history)
     if not values or allows(word):
         return None
     words = (
-        f"{_listed(values)}: wrong results with operations that do not commute, and {_why(word)}"
+        f"{_assignments(values)}: wrong results with operations that do not commute, and "
+        f"{_why(word)}"
     )
     return _note(word, words, {"values": values})
 
@@ -68,7 +69,7 @@ def objection(history: RunHistory, setting: Setting) -> Note | None:
 def remarks_on(space: Space, history: RunHistory) -> list[Note]:
     """What the answer of a search over ``space``, as it was asked for, says of operations."""
     levels = commutative_levels(space)
-    word = first_known(history)
+    word = first_kind(history)
     if not levels or word in (None, "commute"):
         return []
     data = {"levels": {name: list(values) for name, values in levels.items()}}
@@ -86,13 +87,13 @@ def remarks_on(space: Space, history: RunHistory) -> list[Note]:
     return [_note(word, words, data)]
 
 
-def _note(word: Known, words: str, data: dict[str, Any]) -> Note:
+def _note(word: OperationsKind, words: str, data: dict[str, Any]) -> Note:
     if word == "ordered":
         return Note("operations.ordered", words, data)
     return Note("operations.unknown", words, data)
 
 
-def _why(word: Known) -> str:
+def _why(word: OperationsKind) -> str:
     if word == "ordered":
         return "the program creates such an operation (MPI_Op_create), whatever an option says"
     return "it is not known whether the program has one (--commutative-only says that it has none)"
@@ -102,5 +103,5 @@ def _names(levels: Mapping[str, object]) -> str:
     return ", ".join(sorted(levels))
 
 
-def _listed(values: Mapping[str, Any]) -> str:
+def _assignments(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))

@@ -3,7 +3,7 @@
 Everything is decided from the run history and the trials, so the same request continues an
 interrupted study, and a larger budget extends a finished one.
 
-The last part says whether a stored result answers a request, which worker makes the proofs, and
+The functions say whether a stored result answers a request, which worker makes the proofs, and
 which part of the space is searched once it is known whether the program's operations commute.
 """
 
@@ -18,6 +18,17 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.measurement.bench import Bench
+from autotune.measurement.budget import Budget, SearchPlan
+from autotune.measurement.evaluator import Evaluator, MachineEvaluator
+from autotune.measurement.events import Waiting, Watcher, silent
+from autotune.measurement.measured_study import WITHOUT_RESULT, MeasuredStudy
+from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.reduction_operations import allows, first_kind, remarks_on
+from autotune.measurement.result_checks import StoredAnswer, unchecked
+from autotune.measurement.run_history import WARMUP, RunHistory, history_of
+from autotune.measurement.study_executables import stored_executables, unseen_notes
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.commutativity import (
@@ -31,36 +42,27 @@ from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of
-from autotune.study.budget import Budget, SearchPlan
-from autotune.study.checks import StoredAnswer, unchecked
 from autotune.study.conclusion import conclude, count_runs
-from autotune.study.evaluator import Bench, Evaluator, MachineEvaluator
-from autotune.study.events import Waiting, Watcher, silent
-from autotune.study.executables import stored_executables, unseen_notes
-from autotune.study.libraries import OtherLibrary, library_rows, switch_to
+from autotune.study.library_switch import library_rows, switch_to
 from autotune.study.loop import POLL_S
-from autotune.study.operations import allows, first_known, remarks_on
-from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
 from autotune.study.proof import order_seed
-from autotune.study.request import SearchRequest
-from autotune.study.result import (
+from autotune.study.screening import Screening
+from autotune.study.screening_summary import LINK, stored_summary
+from autotune.study.search_result import (
     BUDGET_GONE,
     BUDGET_SPENT,
     FINISH,
     FINISHED,
     NOTHING_LEFT,
     SESSION,
+    LibraryLaunches,
     Result,
-    follow_moved_study,
+    SwitchedLibrary,
 )
-from autotune.study.run_history import WARMUP, RunHistory
-from autotune.study.screening import Screening
-from autotune.study.screening_summary import LINK, stored_summary
-from autotune.study.study import MEASURED, MeasuredStudy
-from autotune.study.study_key import study_key
-from autotune.study.trial_store import StoredTrials, history_of
-from autotune.study.warnings import sharing_warnings
+from autotune.study.study_request import SearchRequest
+from autotune.study.study_warnings import sharing_warnings
+from autotune.study.trial_store import StoredTrials
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 from runner.files.paths import is_file
@@ -151,30 +153,30 @@ class SearchStudy(MeasuredStudy):
         self._cheap = cheap
         self._suggest = suggest
         self._at_end = at_end
-        self._entered = False
+        self._is_open = False
 
     def answer(self) -> Result | None:
         """The stored result of the study, if it answers the request; else None.
 
         More trials or more time than before, or a study that has not ended, need further runs.
         """
-        done = answer_of(self.store.get_study(self.study.id), self.plan)
-        if done is not None and done.recommended != DEFAULT:
+        result = answer_of(self.store.get_study(self.study.id), self.plan)
+        if result is not None and result.recommended != DEFAULT:
             # Others may write to the database, so the text that users copy and run is made here.
             origin = f"the result of study {self.study.hash[:12]} in the results database"
-            check_values(done.recommended, origin, self.space)
-            done.mpirun = self.launch_line(done.recommended)
-            done.libraries = self._library_rows(history_of(self.store, self.study.id))
-            done.switch = self._switch(done)
-            done.mpirun_with_file = ""
-            if done.params_file is not None and is_file(done.params_file):
-                done.mpirun_with_file = self.launch_line(done.recommended, done.params_file)
-        return done
+            check_values(result.recommended, origin, self.space)
+            result.mpirun = self.launch_line(result.recommended)
+            result.libraries = self._library_rows(history_of(self.store, self.study.id))
+            result.switch = self._switch(result)
+            result.mpirun_with_file = ""
+            if result.params_file is not None and is_file(result.params_file):
+                result.mpirun_with_file = self.launch_line(result.recommended, result.params_file)
+        return result
 
     def followed_answer(self) -> Result | None:
         """The stored result of the study that is measured in place of this one, as it is stored."""
         study = self.store.get_study(self.study.id)
-        return answer_of(follow_moved_study(self.store, study), self.plan)
+        return answer_of(self.store.follow_moved(study), self.plan)
 
     def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
         """Measure to the end and store the result; None if another worker runs the proof.
@@ -193,13 +195,13 @@ class SearchStudy(MeasuredStudy):
         except FinishedElsewhere:
             return self.answer()
         except KeyboardInterrupt:
-            if not self._entered:
+            if not self._is_open:
                 raise
             so_far = self._begun_result("you stopped it")
             self._store_stop("interrupted", so_far)
             raise SearchInterrupted(so_far) from None
         except AutotuneError:
-            if self._entered:
+            if self._is_open:
                 self._store_stop("failed", None)
             raise
         finally:
@@ -211,7 +213,7 @@ class SearchStudy(MeasuredStudy):
         launched_before = self._launched_s
         cheap = None if self.screening is None else self.screening.evaluator.history
         space, warm = searched_space(self.space, self.plan, self.evaluator, self.watch, cheap)
-        starts = (*self._suggested(), *self.priors)
+        starts = (*self._suggestions(), *self.priors)
         priors = allowed_starts(starts, self.space, space, self.watch)
         seed = self.request.seed
         answer = run_procedure(
@@ -252,7 +254,7 @@ class SearchStudy(MeasuredStudy):
         self.evaluator.counts_calls = True
         if self._cheap is not None:
             self.screening = self._screening(self._cheap)
-        self._entered = True
+        self._is_open = True
         return self
 
     def _pull(self) -> None:
@@ -277,13 +279,13 @@ class SearchStudy(MeasuredStudy):
         key = study_key(cheap, self.space, SCREENING, options, request.seed, request.guard)
         study = self.store.study(key)
         if study.status == NEW:
-            self.store.set_result(study.id, MEASURED, None)
+            self.store.set_result(study.id, WITHOUT_RESULT, None)
         form = str(self.target.app.fidelity[self.target.input or ""])
         self.store.store_document(of.id, LINK, {"study": study.hash, "form": form})
         evaluator = self.evaluator_of(study, cheap, [o.cheap() for o in self.others])
         return Screening(evaluator, form, self.trials, self.plan, self.watch)
 
-    def _suggested(self) -> tuple[Setting, ...]:
+    def _suggestions(self) -> tuple[Setting, ...]:
         """What was suggested when the study began; it stays, whatever is suggested later."""
         document = self.trials.stored_document(WARM_START)
         if document is None:
@@ -291,12 +293,12 @@ class SearchStudy(MeasuredStudy):
                 return ()
             settings = [setting.to_json() for setting in self._suggest(self.study.key)]
             document = self.trials.store_document(WARM_START, {"settings": settings})
-        suggested = tuple(Setting(one) for one in document["settings"])
+        suggestions = tuple(Setting(one) for one in document["settings"])
         # Others may write to the database.
         origin = f"the warm start of study {self.study.hash[:12]} in the results database"
-        for setting in suggested:
+        for setting in suggestions:
             check_values(setting, origin, self.space)
-        return suggested
+        return suggestions
 
     @property
     def _launched_s(self) -> float:
@@ -351,8 +353,8 @@ class SearchStudy(MeasuredStudy):
         result.origin = provenance_of(target.program, target.cwd, target.stdin, files).to_json()
         conclude(result, answer, history, self.trials.trials, target.app, self.plan)
         result.comparisons = self.store.comparisons(study.id)
-        chosen = (answer.chosen or DEFAULT).to_json()
-        result.unchecked = unchecked(StoredAnswer.of_key(study.key, chosen))
+        setting = (answer.setting or DEFAULT).to_json()
+        result.unchecked = unchecked(StoredAnswer.of_key(study.key, setting))
         result.warnings = [
             *sharing_warnings(target.ranks, target.cores),
             *unseen_notes(self.store, study.id, target),
@@ -385,8 +387,10 @@ class SearchStudy(MeasuredStudy):
         workers go on, or if it is finished."""
         study = self.study.id
         if self.shared:
-            here = OwnerProcess.current()
-            others = any(not w.is_lost and w.owner != here for w in self.store.workers(study))
+            this_process = OwnerProcess.current()
+            others = any(
+                not w.is_lost and w.owner != this_process for w in self.store.workers(study)
+            )
             if others or self.store.get_study(study).status in FINISHED:
                 return
         self.store.set_result(study, status, None if result is None else result.to_json())
@@ -396,16 +400,16 @@ def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
     """The stored result of a study, if it answers what ``plan`` requests; else None."""
     if study.result is None or study.status not in FINISHED:
         return None
-    done = Result.from_json(study.result)
-    more_trials = plan.trials is not None and plan.trials > done.trials
-    more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
-    more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+    result = Result.from_json(study.result)
+    more_trials = plan.trials is not None and plan.trials > result.trials
+    more_time = plan.budget_s is not None and plan.budget_s > (result.budget_s or 0)
+    more_runs = plan.max_runs is not None and plan.max_runs > (result.max_runs or 0)
     # With the same budget, more trials would find it spent again.
-    bounded = plan.budget_s is not None or plan.max_runs is not None
-    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
-    if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
+    has_bound = plan.budget_s is not None or plan.max_runs is not None
+    more_trials = more_trials and not (has_bound and result.ended_by in (BUDGET_SPENT, BUDGET_GONE))
+    if result.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
         return None
-    return done
+    return result
 
 
 def takes_finish(store: Store, study_id: int, plan: SearchPlan, watch: Watcher) -> bool:
@@ -435,19 +439,19 @@ def searched_space(
     Levels that need operations which commute are in it only if the program has no others; the
     first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
     of the budget. Raises UsageError if no parameter is left, and as
-    :class:`~autotune.study.evaluator.Bench` if the default does not run.
+    :class:`~autotune.measurement.bench.Bench` if the default does not run.
     """
     history = evaluator.history
     if not commutative_levels(space):
         return space, False
-    warm = first_known(history) is None
+    warm = first_kind(history) is None
     if warm:
         evaluator.budget = Budget(history, plan.budget_s, plan.max_runs, cheap)
         Bench(evaluator, plan, evaluator.budget).run_default(WARMUP)
     notes = remarks_on(space, history)
     for note in notes:
         watch(note)
-    if allows(first_known(history)):
+    if allows(first_kind(history)):
         return space, warm
     left = for_any_operation(space)
     if len(left) == 0:
@@ -460,15 +464,15 @@ def searched_space(
 
 
 def allowed_starts(
-    starts: Iterable[Setting], space: Space, searched: Space, watch: Watcher
+    starts: Iterable[Setting], space: Space, search_space: Space, watch: Watcher
 ) -> list[Setting]:
-    """Those of the settings to try first that the ``searched`` part of the space allows; the
+    """Those of the settings to try first that the ``search_space`` part of the space allows; the
     watcher is told of the others."""
-    allowed = []
+    settings = []
     for start in starts:
-        if searched is space or not commutative_values(start):
-            allowed.append(start)
+        if search_space is space or not commutative_values(start):
+            settings.append(start)
             continue
         words = f"not tried first, because it may give wrong results: {start.key}"
         watch(Note("operations.start", words, {"setting": start.to_json()}))
-    return allowed
+    return settings

@@ -1,7 +1,6 @@
 """Setting syntax of the command line: ``default``, ``name=value``, ``@file``, ``study:ID``.
 
-The last part reads files with a setting: JSON, TOML, and the formats that autotune and MPI
-libraries write.
+Files with a setting may be JSON, TOML, or in the formats that autotune and MPI libraries write.
 """
 
 from __future__ import annotations
@@ -48,18 +47,18 @@ def read_settings(
     targets: dict[str, ParameterKind] = {}
     for text in texts:
         values = _values(text, store)
-        found, more = plain_names(values if MPI in space else _under(library, values, text))
-        found = without_implied_values(found, space)
+        own_values, more = plain_names(values if MPI in space else _under(library, values, text))
+        own_values = without_implied_values(own_values, space)
         if text.startswith(_OUTSIDE):
-            check_values(found, text, space)
-            _check_known(found, text, space, library)
-        settings.append(found)
+            check_values(own_values, text, space)
+            _require_known_names(own_values, text, space, library)
+        settings.append(own_values)
         targets |= more
     wider = with_extra_parameters(space, settings, library, targets)
     if MPI in space and wider is not space:
-        added = ", ".join(name for name in wider.names if name not in space)
+        names = ", ".join(name for name in wider.names if name not in space)
         raise UsageError(
-            f"no space of this search has {added}, and under several MPI libraries it is open "
+            f"no space of this search has {names}, and under several MPI libraries it is open "
             "which of them it is for; name a space that has it (--space)",
             code="mpi.ambiguous_parameter",
         )
@@ -98,11 +97,11 @@ def _under(library: Library, setting: Setting, text: str) -> Setting:
     return setting.without(MPI)
 
 
-def _check_known(setting: Setting, text: str, space: Space, library: Library) -> None:
+def _require_known_names(setting: Setting, text: str, space: Space, library: Library) -> None:
     strange = [name for name in setting if name not in space and name not in space.absent]
-    known: Names = known_names(library) if strange else {}
+    parameters: Names = known_names(library) if strange else {}
     for name in strange:
-        if name not in known:
+        if name not in parameters:
             raise UsageError(
                 f"{text}: no space known here has {name}; from such a source only parameters "
                 "of the shipped spaces and of your own are taken.\nIf you trust it, type it "
@@ -111,13 +110,13 @@ def _check_known(setting: Setting, text: str, space: Space, library: Library) ->
             )
 
 
-def _from_study(wanted: str, store: Store | None) -> Setting:
+def _from_study(study_id: str, store: Store | None) -> Setting:
     if store is None:
         raise UsageError(
             "study:ID needs a results database, and none is open; give --store",
             code="setting.no_store",
         )
-    study = store.find_study(wanted)
+    study = store.find_study(study_id)
     result = study.result
     if result is None or "recommended" not in result:
         raise UsageError(
@@ -139,18 +138,18 @@ VERSION_CHECK = "version check"
 """The end of each line of a published file that checks the library's version and sets nothing."""
 _LARGEST = 1 << 20
 _NAME = r"(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)"
-_QUOTED = r"(?:'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\"|\{(?P<three>[^{}]*)\}|(?P<bare>[^\s'\"{}]+))"
+_VALUE = r"(?:'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\"|\{(?P<three>[^{}]*)\}|(?P<bare>[^\s'\"{}]+))"
 _NO_SHELL = r"[^\s'\"{}|&$`()<>]"
 _FORMS = tuple(
     re.compile(form)
     for form in (
-        rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_QUOTED}",  # a file for mpirun --tune
-        rf"-g?env\s+{_NAME}\s+{_QUOTED}",  # mpiexec.conf
-        rf"(?:export\s+)?{_NAME}\s*=\s*{_QUOTED}",  # mca-params.conf, sh
+        rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_VALUE}",  # a file for mpirun --tune
+        rf"-g?env\s+{_NAME}\s+{_VALUE}",  # mpiexec.conf
+        rf"(?:export\s+)?{_NAME}\s*=\s*{_VALUE}",  # mca-params.conf, sh
         rf"{_NAME}\s*=\s*(?P<blanks>{_NO_SHELL}+(?:\s+{_NO_SHELL}+)+)",  # mca-params.conf only
-        rf"setenv\s+{_NAME}\s+{_QUOTED}",  # csh, Tcl
-        rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_QUOTED}\s*\)",  # Lua
-        rf"{_NAME}:\s+{_QUOTED}",  # YAML
+        rf"setenv\s+{_NAME}\s+{_VALUE}",  # csh, Tcl
+        rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_VALUE}\s*\)",  # Lua
+        rf"{_NAME}:\s+{_VALUE}",  # YAML
     )
 )
 _COMMENT = re.compile(r"\s*(#|--\s|<!--).*|\s*")
@@ -209,7 +208,7 @@ def _toml(text: str) -> dict[str, object] | None:
 
 
 def _lines(text: str, path: Path) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if _COMMENT.fullmatch(line) or _YAML.fullmatch(line) or line.endswith(VERSION_CHECK):
             continue
@@ -226,13 +225,13 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
             )
         groups = match.groupdict()
         value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))
-        if found.setdefault(match["name"], value) != value:
+        if values.setdefault(match["name"], value) != value:
             raise UsageError(
                 f"{path}, line {number}: {match['name']} is given twice, with different "
                 "values; keep one of them",
                 code="setting.conflict",
             )
-    return found
+    return values
 
 
 def _rules(path: Path) -> UsageError:

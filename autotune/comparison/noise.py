@@ -10,6 +10,11 @@ from typing import Literal
 from pydantic import Field
 
 from autotune.document import Document, Number
+from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.measurement.events import PhaseStarted, Watcher, silent
+from autotune.measurement.measured_study import WITHOUT_RESULT, MeasuredStudy
+from autotune.measurement.run_history import WARMUP, HistoryEntry
+from autotune.measurement.study_key import study_key
 from autotune.notes import Note
 from autotune.space import DEFAULT, Space
 from autotune.stats import (
@@ -22,12 +27,7 @@ from autotune.stats import (
 )
 from autotune.store import Store
 from autotune.store.keys import NOISE
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.request import FEWEST_RUNS
-from autotune.study.run_history import WARMUP, HistoryEntry
-from autotune.study.study import MEASURED, MeasuredStudy
-from autotune.study.study_key import study_key
+from autotune.study.study_request import FEWEST_RUNS
 from autotune.targets.metric import default_failure
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
@@ -68,14 +68,14 @@ def measure_noise(
 ) -> NoiseReport:
     """Run the default ``runs`` times against itself.
 
-    There are fewer runs if ``budget_s`` machine seconds do not hold so many. Raises WorkError if
+    There are fewer runs if ``budget_s`` machine seconds do not hold them. Raises WorkError if
     the default does not run, BudgetTooSmall if the budget held fewer than :data:`FEWEST_RUNS` runs.
     """
     key = study_key(target, space, NOISE, {}, 0, guard)
     with MeasuredStudy(store, key, target, space, watch, budget_s=budget_s) as on:
         evaluator = on.evaluator
         before = evaluator.history.rejected
-        budget = Budget(evaluator.history, budget_s).from_here()
+        budget = Budget(evaluator.history, budget_s).renewal()
         evaluator.budget = budget
         entries: list[HistoryEntry] = []
         try:
@@ -88,27 +88,27 @@ def measure_noise(
         except BudgetSpent:
             pass  # The runs so far may be enough.
         if len(entries) < FEWEST_RUNS:
-            held = count(len(entries), "run")
+            run_count = count(len(entries), "run")
             raise BudgetTooSmall(
-                f"the budget of {asked_time(budget_s or 0)} held {held} of the default; at "
+                f"the budget of {asked_time(budget_s or 0)} held {run_count} of the default; at "
                 f"least {FEWEST_RUNS} are needed: give a larger --budget",
                 code="budget.too_small",
             )
-        _require_valid(entries, evaluator.history.files_written)
-        rejected = evaluator.history.rejected - before
-        report = _report(entries, on.study.hash[:12], rejected, guard)
-        store.set_result(on.study.id, MEASURED, report.to_json())
+        _require_valid(entries, evaluator.history.written_files)
+        rejections = evaluator.history.rejected - before
+        report = _report(entries, on.study.hash[:12], rejections, guard)
+        store.set_result(on.study.id, WITHOUT_RESULT, report.to_json())
     return report
 
 
-def _require_valid(entries: list[HistoryEntry], written: Sequence[str]) -> None:
+def _require_valid(entries: list[HistoryEntry], files: Sequence[str]) -> None:
     """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
         words = f"the default does not run: {record.state}: {record.reason}"
-        raise default_failure(words, record, written)
+        raise default_failure(words, record, files)
 
 
-def _report(entries: list[HistoryEntry], study: str, rejected: int, guard: bool) -> NoiseReport:
+def _report(entries: list[HistoryEntry], study: str, rejections: int, guard: bool) -> NoiseReport:
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
     middle = statistics.median(values)
@@ -116,15 +116,15 @@ def _report(entries: list[HistoryEntry], study: str, rejected: int, guard: bool)
     resolution = None if clock else detect_resolution(values)
     ratios = [value / middle for value in values]
     steps = [abs(b - a) for a, b in itertools.pairwise(ratios)]
-    found = estimate(values, walls=walls, resolution=0.0 if clock else None)
+    seconds = estimate(values, walls=walls, resolution=0.0 if clock else None)
     return NoiseReport(
         study=study,
         guard=guard,
         runs=len(entries),
-        runs_rejected=rejected,
-        median_s=found.median,
-        seconds=found,
-        warnings=found.warnings,
+        runs_rejected=rejections,
+        median_s=seconds.median,
+        seconds=seconds,
+        warnings=seconds.warnings,
         # For two independent runs the median step is 0.954 standard deviations of one run.
         spread=statistics.median(steps) / 0.954,
         resolution_s=resolution,

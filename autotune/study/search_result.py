@@ -1,7 +1,7 @@
 """Results: the answer of a study as one JSON document (docs/explanation/design.md, "Commands").
 
-:mod:`autotune.study.conclusion` fills a result in.  Commands that only read a stored result import
-this module, which needs no statistics.  The last part has the evidence in words.
+Its rows are those of comparisons too. :mod:`autotune.study.conclusion` fills a result in. Commands
+that only read a stored result import this module, which needs no statistics.
 """
 
 from __future__ import annotations
@@ -23,25 +23,10 @@ from autotune.document import (
     to_json,
 )
 from autotune.errors import WorkError
+from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.setting import SettingValues
-from autotune.store import Store, StudyRecord
-from autotune.store.model import MOVED
-from autotune.study.parts import (
-    BestSeen,
-    Checks,
-    DecidingStep,
-    DefaultFigures,
-    GainOnPairs,
-    LayoutRow,
-    LibraryLaunches,
-    PrunedSetting,
-    RejectionList,
-    RoundOutcome,
-    SlowRates,
-    SwitchedLibrary,
-)
 from autotune.study.screening_summary import ScreeningSummary
 from autotune.targets.rows import ExecutableRows, Origin, ProposedFigure
 from autotune.wording import HEADLINES, Metric, ParameterNames, interval, percent, share
@@ -75,14 +60,148 @@ SESSION = "session:"
 """Beginning of the names under which a study stores its sessions."""
 
 
-class Recommended(TypedDict):
+class Rejections(TypedDict):
+    """A setting with runs that were rejected for foreign load."""
+
+    setting: str
+    """Key of the setting."""
+    runs: int
+    rejected: int
+
+
+class DecidingStep(TypedDict):
+    """What would decide an open question."""
+
+    words: str
+    options: dict[str, str]
+    """Options of the command, with their new values."""
+
+
+class GainOnPairs(TypedDict):
+    """A gain and the number of pairs that it comes from."""
+
+    gain: Number | None
+    ci95: Ends | None
+    pairs: int
+
+
+class DefaultFigures(TypedDict, total=False):
+    """The median of the default and the number of its runs; empty before the first run."""
+
+    median_s: Number | None
+    n: int
+
+
+class BestSeen(TypedDict):
+    """The best setting seen, significant or not."""
+
+    setting: ValuesByName
+    """Values by parameter; {} is the default."""
+    median_s: Number
+    n: int
+
+
+class RoundOutcome(TypedDict):
+    """One proof of a study."""
+
+    round: int
+    alpha: Number
+    trials: int
+    finalists: int
+    outcome: str
+
+
+class PrunedSetting(TypedDict):
+    """Whether each parameter of a setting was seen to matter."""
+
+    state: Literal["slim", "pruned", "not pruned"]
+    why: str
+    whole: ValuesByName | None
+    margin: Number | None
+    non_inferior: bool | None
+    slower_at_most: Number | None
+    blocks: int
+
+
+class SlowRates(TypedDict):
+    """How often launches of a setting and of the default were slow."""
+
+    slow: int
+    launches: int
+    default_slow: int
+    default_launches: int
+    verdict: Literal["rarer", "more frequent", "no difference shown"]
+    alpha: Number
+    rarer_from: Number | None
+    more_from: Number | None
+    threshold: Number
+
+
+class LibraryLaunches(TypedDict):
+    """An MPI library of a search, and its launches."""
+
+    setting: str | None
+    """Value of the parameter mpi; null for the library of the default."""
+    name: str
+    """Family."""
+    version: str
+    path: str
+    """Directory of the launcher."""
+    launcher: str
+    """Path of the launcher."""
+    launches: int
+    """Valid launches under this library, without warm-ups."""
+    start_s: Number | None
+    """Median of wall time minus the program's own figure, in seconds; null if the program prints
+    none."""
+
+
+class SwitchedLibrary(TypedDict):
+    """What the library of the recommended setting needs."""
+
+    before: LibraryLaunches
+    """Library of the default."""
+    after: LibraryLaunches
+    """Library of the recommended setting."""
+    variables: dict[str, str]
+    """Variables by which the program loads the library; the command line sets them."""
+    links: str
+    """Folder of autotune's cache that the variables name; empty if they name none."""
+    dropped: list[str]
+    """Launch options and inherited settings in force under the default's library only."""
+    same_family: bool
+    timed: Literal["figure", "wall"]
+    """Whether the program's own figure was compared, or whole launches."""
+
+
+class LayoutRow(TypedDict):
+    """A layout that was tried, with its fastest setting."""
+
+    ranks: int
+    threads: int
+    workers: int
+    cores: int
+    time_s: Number
+    core_s: Number
+    runs: int
+    pareto: bool
+    setting: ValuesByName
+
+
+RejectionList = Annotated[
+    list[Rejections],
+    Field(description="Settings with runs that were rejected for foreign load."),
+]
+
+
+class RecommendedSetting(TypedDict):
     """The setting to use."""
 
     setting: ValuesByName
     """Values by parameter; {} is the default."""
 
 
-def _recommended(value: Any) -> Setting:
+def _read_recommendation(value: Any) -> Setting:
     return value if isinstance(value, Setting) else Setting(value["setting"])
 
 
@@ -123,8 +242,10 @@ class Result:
     """The answer; unguarded: measured with --no-guard, so nothing is proven."""
     recommended: Annotated[
         Setting,
-        PlainValidator(_recommended),
-        PlainSerializer(lambda setting: {"setting": setting.to_json()}, return_type=Recommended),
+        PlainValidator(_read_recommendation),
+        PlainSerializer(
+            lambda setting: {"setting": setting.to_json()}, return_type=RecommendedSetting
+        ),
     ]
     """The setting to use; {} is the default."""
     study: str
@@ -252,20 +373,20 @@ class Result:
         """How reliable the recommendation is, in sentences; empty without a recommendation."""
         if self.status != "recommended":
             return []
-        found = [_gain_words(self.gain_pairs, self.gain_proof)]
+        sentences = [_gain_words(self.gain_pairs, self.gain_proof)]
         if len(self.rounds) > 1:
             own = next(row for row in self.rounds if row["round"] == self.round)
-            found.append(
+            sentences.append(
                 f"Proven in round {self.round} of this study, which may spend "
                 f"{100 * own['alpha']:.2f} % of the error probability."
             )
         if self.pruning is not None:
-            found.append(_pruning_words(self.pruning))
+            sentences.append(_pruning_words(self.pruning))
         if self.slow_launches is not None:
-            found.append(f"{slow_words(self.slow_launches)}.")
+            sentences.append(f"{slow_words(self.slow_launches)}.")
         if self.comparisons > 1:
-            found.append(comparisons_words(self.comparisons))
-        return found
+            sentences.append(comparisons_words(self.comparisons))
+        return sentences
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
@@ -277,13 +398,6 @@ class Result:
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
             raise damaged_result(problem) from None
         return result
-
-
-def follow_moved_study(store: Store, study: StudyRecord) -> StudyRecord:
-    """The study that is measured in place of ``study``; ``study`` itself if there is no other."""
-    if study.status != MOVED or study.result is None:
-        return study
-    return store.find_study(str(study.result["to"]))
 
 
 def damaged_result(problem: Exception) -> WorkError:
@@ -344,24 +458,25 @@ def _pruning_words(pruning: PrunedSetting) -> str:
     most = "not slower than the whole setting"
     if pruning["slower_at_most"] > 0:
         most = f"at most {share(pruning['slower_at_most'])} slower than the whole setting"
-    said = "within" if pruning["non_inferior"] else "not shown to be within"
-    return f"{what}: {most}, {said} the margin of {margin}."
+    where = "within" if pruning["non_inferior"] else "not shown to be within"
+    return f"{what}: {most}, {where} the margin of {margin}."
 
 
-def slow_words(seen: SlowRates) -> str:
+def slow_words(rates: SlowRates) -> str:
     """The rates of slow launches, in a sentence."""
-    said = (
-        f"{seen['slow']} of {seen['launches']} launches took more than {seen['threshold']:g} times "
-        f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "
+    sentence = (
+        f"{rates['slow']} of {rates['launches']} launches took more than "
+        f"{rates['threshold']:g} times "
+        f"as long as usual, {rates['default_slow']} of {rates['default_launches']} with "
         "the default"
     )
-    if seen["verdict"] != "no difference shown":
-        return f"{said}: {seen['verdict']}"
+    if rates["verdict"] != "no difference shown":
+        return f"{sentence}: {rates['verdict']}"
     ends = []
-    if seen["rarer_from"] is not None and seen["default_slow"]:
-        ends.append(f"{100 * seen['rarer_from']:.0f} % or less")
-    if seen["more_from"] is not None:
-        ends.append(f"{100 * seen['more_from']:.0f} % or more")
+    if rates["rarer_from"] is not None and rates["default_slow"]:
+        ends.append(f"{100 * rates['rarer_from']:.0f} % or less")
+    if rates["more_from"] is not None:
+        ends.append(f"{100 * rates['more_from']:.0f} % or more")
     if not ends:
-        return f"{said}: too few launches to show a difference"
-    return f"{said}: no difference shown (a rate of {' or '.join(ends)} would be one)"
+        return f"{sentence}: too few launches to show a difference"
+    return f"{sentence}: no difference shown (a rate of {' or '.join(ends)} would be one)"

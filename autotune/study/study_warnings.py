@@ -1,8 +1,8 @@
 """Warnings: what a reader of a result should know besides the figures, in plain words.
 
-The last part has disturbances: what a run owes to its place, or to the runs before it. A comparison
-of blocks is right in spite of them, or its limit is known; each is said where it shows, because it
-tells how to measure better (docs/explanation/statistics.md).
+Disturbances are what a run owes to its place, or to the runs before it. A comparison of blocks is
+right in spite of them, or its limit is known; each is said where it shows, because it tells how to
+measure better (docs/explanation/statistics.md).
 """
 
 from __future__ import annotations
@@ -13,32 +13,35 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from autotune.measurement.run_history import DEFAULT_KEY, SEARCH, HistoryEntry, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import estimate
 from autotune.stats.ranks import neighbours_z, rank_sum_z
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.objections import remarks
-from autotune.study.parts import Rejections
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Blocks, Confirmation
-from autotune.study.recommendation import disturbed
-from autotune.study.run_history import DEFAULT_KEY, SEARCH, HistoryEntry, RunHistory
+from autotune.study.recommendation import disturbing_settings
+from autotune.study.search_result import Rejections
 from autotune.study.trial_store import Trial
 from autotune.wording import share
 
 REJECTED_SHARE = 0.2
 _MANY = 4
-"""From so many on, unused parameters of one component are counted, not listed."""
+"""Smallest number of unused parameters of one component that is printed in their place."""
 
 
 def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[Note]:
     """A few warnings, the most important first."""
     proof = answer.proof
     notes = _default_warnings(history)
-    for made in (answer.recommendation, *answer.vetoed):
-        if made is not None:
-            notes += [_on_setting(made.setting, note) for note in remarks(made.findings)]
+    for recommendation in (answer.recommendation, *answer.with_objections):
+        if recommendation is not None:
+            notes += [
+                _on_setting(recommendation.setting, note)
+                for note in remarks(recommendation.findings)
+            ]
     if proof is not None:
         for setting, decision in proof.decisions.items():
             notes += [_on_setting(setting, note) for note in decision.comparison.warnings]
@@ -46,8 +49,8 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
         if proof.cut_short:
             words = "the budget was spent before the last test of the confirmation"
             notes.append(Note("budget.spent", words))
-    carried = search_note(history)
-    notes += [] if carried is None else [carried]
+    carry_over = search_note(history)
+    notes += [] if carry_over is None else [carry_over]
     notes += _failures(trials) + _rejections(history) + _inactive(trials)
     notes += unseen_threads(history)
     return list(dict.fromkeys(notes))
@@ -69,7 +72,7 @@ def _default_warnings(history: RunHistory) -> list[Note]:
 
 
 def sharing_warnings(ranks: int, cores: int) -> list[Note]:
-    """A warning if ranks share cores; a quota of a control group counts as so many cores."""
+    """A warning if ranks share cores; a control group's quota of n CPUs counts as n cores."""
     if ranks <= cores:
         return []
     have = "1 core" if cores == 1 else f"{cores} cores"
@@ -81,13 +84,13 @@ def sharing_warnings(ranks: int, cores: int) -> list[Note]:
 def proof_warnings(proof: Confirmation) -> list[Note]:
     """Warnings on the machine in a proof: drift, disturbances, failures, and rejections."""
     notes = []
-    if proof.repeated:
+    if proof.repeats:
         notes.append(
             Note(
                 "machine.drift",
-                f"the speed of the machine changed: {proof.repeated} blocks were measured a "
+                f"the speed of the machine changed: {proof.repeats} blocks were measured a "
                 "second time",
-                {"repeated": proof.repeated},
+                {"repeated": proof.repeats},
             )
         )
     if proof.unsteady:
@@ -105,7 +108,7 @@ def proof_warnings(proof: Confirmation) -> list[Note]:
     notes += _failed_launches(proof)
     keys = [proof.blocks.reference.key, *(setting.key for setting in proof.settings)]
     notes += carry_over_notes(proof.blocks.evaluator.history, keys)
-    for setting in disturbed(proof):
+    for setting in disturbing_settings(proof):
         notes.append(
             Note(
                 "setting.rejected_often",
@@ -121,9 +124,9 @@ def _failed_launches(proof: Confirmation) -> list[Note]:
     """How often the reference and the settings of a proof failed, if one of them did."""
     sides = [proof.blocks.reference, *proof.settings]
     counts = {side.key: proof.blocks.failures(side) for side in sides}
-    if not any(failed for failed, _ in counts.values()):
+    if not any(failures for failures, _ in counts.values()):
         return []
-    each = [f"{key} in {failed} of {of}" for key, (failed, of) in counts.items() if of]
+    each = [f"{key} in {failures} of {of}" for key, (failures, of) in counts.items() if of]
     data = {"settings": [{"setting": k, "failed": f, "runs": n} for k, (f, n) in counts.items()]}
     return [Note("runs.failed", f"launches failed: {', '.join(each)}", data)]
 
@@ -132,20 +135,20 @@ def rejection_rows(history: RunHistory) -> list[Rejections]:
     """The settings with rejected runs; the most rejections first."""
     counts = history.rejections()
     rows = [
-        Rejections(setting=key, runs=runs, rejected=rejected)
-        for key, (rejected, runs) in counts.items()
-        if rejected
+        Rejections(setting=key, runs=runs, rejected=rejections)
+        for key, (rejections, runs) in counts.items()
+        if rejections
     ]
     return sorted(rows, key=lambda row: (-row["rejected"], row["setting"]))
 
 
 def _failures(trials: list[Trial]) -> list[Note]:
-    failed = [t for t in trials if t.state == "failed"]
-    if not failed:
+    failures = [t for t in trials if t.state == "failed"]
+    if not failures:
         return []
-    reason, count = Counter(t.reason for t in failed).most_common(1)[0]
-    words = f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"
-    data = {"settings": len(failed), "reason": reason, "count": count}
+    reason, count = Counter(t.reason for t in failures).most_common(1)[0]
+    words = f"{len(failures)} settings failed; most frequent reason ({count}): {reason}"
+    data = {"settings": len(failures), "reason": reason, "count": count}
     return [Note("settings.failed", words, data)]
 
 
@@ -161,12 +164,12 @@ def _rejections(history: RunHistory) -> list[Note]:
 
 
 def _inactive(trials: list[Trial]) -> list[Note]:
-    unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
+    unused_names, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
     notes = []
-    if unused:
-        words = f"not used by this program or its transport, so not tuned: {_grouped(unused)}"
-        notes.append(Note("parameters.unused", words, {"parameters": sorted(unused)}))
-    if names := sorted(idle - unused):
+    if unused_names:
+        words = f"not used by this program or its transport, so not tuned: {_group(unused_names)}"
+        notes.append(Note("parameters.unused", words, {"parameters": sorted(unused_names)}))
+    if names := sorted(idle - unused_names):
         words = (
             "had no effect, so not tried again with the same placement, resources and "
             f"components: {', '.join(names)}"
@@ -175,7 +178,7 @@ def _inactive(trials: list[Trial]) -> list[Note]:
     return notes
 
 
-def _grouped(names: set[str]) -> str:
+def _group(names: set[str]) -> str:
     """Names in order; those of one component as one, with their number: coll_tuned_* (18)."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names):
@@ -188,14 +191,14 @@ def _grouped(names: set[str]) -> str:
 
 def _names(trials: list[Trial], attribute: str) -> set[str]:
     """Names of the parameters that the trials have under an attribute."""
-    found = [trial.attrs.get(attribute) for trial in trials]
-    return {str(name) for names in found if isinstance(names, list) for name in names}
+    lists = [trial.attrs.get(attribute) for trial in trials]
+    return {str(name) for names in lists if isinstance(names, list) for name in names}
 
 
 def unseen_threads(history: RunHistory) -> list[Note]:
     """The warning that no run with several threads was seen to have them; empty if one was."""
-    found = [entry.record.read_back.get("threads") for entry in history.entries]
-    states = {back.state for back in found if back is not None}
+    read_backs = [entry.record.read_back.get("threads") for entry in history.entries]
+    states = {back.state for back in read_backs if back is not None}
     if states != {"not observable"}:
         return []
     words = (
@@ -284,15 +287,15 @@ def position_note(blocks: Blocks, setting: Setting) -> Note | None:
         (second if behind else first).append(log)
     if min(len(first), len(second)) < FEWEST or abs(rank_sum_z(first, second)) < CERTAIN:
         return None
-    later = math.expm1((statistics.median(second) - statistics.median(first)) / 2)
-    if abs(later) < LEAST:
+    delay = math.expm1((statistics.median(second) - statistics.median(first)) / 2)
+    if abs(delay) < LEAST:
         return None
     words = (
-        f"the second run of a pair takes {share(abs(later))} "
-        f"{'longer' if later > 0 else 'less'} than the first, whichever setting it has: gains "
+        f"the second run of a pair takes {share(abs(delay))} "
+        f"{'longer' if delay > 0 else 'less'} than the first, whichever setting it has: gains "
         "below that are hard to see. A pause or a longer run helps"
     )
-    return Note("runs.position", words, {"setting": setting.to_json(), "longer": later})
+    return Note("runs.position", words, {"setting": setting.to_json(), "longer": delay})
 
 
 def spells_note(blocks: Blocks, setting: Setting) -> Note | None:

@@ -1,7 +1,7 @@
 """Workers' requests: a search and the directory in which a worker carries it out.
 
 They come from the results database, so they are data until their author is known
-(``autotune.study.worker_trust``).
+(``autotune.workers.worker_trust``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.errors import UsageError
 from autotune.store.text import canonical
-from autotune.study.request import SearchRequest
+from autotune.study.study_request import SearchRequest
 
 REQUESTS_SCHEMA = "autotune-requests-1"
 MOST_REQUESTS = 32
@@ -72,13 +72,13 @@ def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
             f"{REQUESTS_SCHEMA!r}: it was written by another version of autotune, or is damaged",
             code="request.version",
         )
-    listed = data.get("requests")
-    if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
+    requests = data.get("requests")
+    if not isinstance(requests, list) or len(requests) > MOST_REQUESTS:
         raise UsageError(
             "the study's requests are not a list: the results database is damaged",
             code="request.damaged",
         )
-    return [_request(item) for item in listed]
+    return [_request(item) for item in requests]
 
 
 def _request(data: Any) -> WorkerRequest:
@@ -97,7 +97,7 @@ def _request(data: Any) -> WorkerRequest:
     return WorkerRequest(SearchRequest.from_json(search, WHERE), *map(str, texts))
 
 
-def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
+def with_request(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
     """The requests of a study with one more, which replaces the one with the same key."""
     try:
         before = requests_of(data)

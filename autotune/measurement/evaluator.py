@@ -2,49 +2,44 @@
 
 :class:`MachineEvaluator` launches and stores runs. Tests and simulations use other evaluators; the
 decisions do not depend on which one it is.
-
-The last part is the bench of a study. It also makes the runs of the default, with which every other
-run is compared.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from autotune.errors import WorkError
-from autotune.notes import Note
-from autotune.space import DEFAULT, Setting, Space
-from autotune.space.library_choice import FIRST, MPI
-from autotune.store import Store
-from autotune.store.keys import OPERATIONS
-from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
-from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.executables import ExecutableWatch, program_changed
-from autotune.study.first_run import FirstRunWatch
-from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
-from autotune.study.operations import known_of
-from autotune.study.run_history import (
-    ALWAYS_REJECTED,
-    DEFAULT_KEY,
+from autotune.measurement.budget import Budget
+from autotune.measurement.events import RunEnded, RunStarted, Waiting, Watcher, silent
+from autotune.measurement.first_run import FirstRunWatch
+from autotune.measurement.idle_parameters import CALLS, needs_call_counts, untuned_calls
+from autotune.measurement.other_library import Side
+from autotune.measurement.reduction_operations import known_of
+from autotune.measurement.run_history import (
     DEFAULT_PHASE,
+    REJECTION_PREFIX,
     WARMUP,
     HistoryEntry,
     RunHistory,
     entry_of,
 )
+from autotune.measurement.study_executables import ExecutableWatch, change_error
+from autotune.notes import Note
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.library_choice import FIRST, MPI
+from autotune.store import Store
+from autotune.store.keys import OPERATIONS
 from autotune.targets.executables import change_words
 from autotune.targets.figures import figure_notes, output_notes, proposal_of
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
-from autotune.targets.metric import default_failure, judge_objective
+from autotune.targets.metric import judge_objective
 from autotune.targets.rows import ProposedFigure
 from autotune.targets.target import Target
-from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
@@ -64,19 +59,8 @@ MAX_WAITS = 4
 """Waits in a row in which the machine did not become quiet."""
 PATIENCE_S = 15.0
 """Longest wait for a quiet machine."""
-ATTEMPTS = 5
-"""Attempts at a run of a setting that has run before, until its failures count."""
 WARM_UPS = 3
 """Runs in a row that may compile code before one counts that does."""
-
-
-@dataclass(frozen=True)
-class Side:
-    """What launches the settings of one library: its runner, target and space."""
-
-    runner: Runner
-    target: Target
-    space: Space
 
 
 @dataclass(frozen=True)
@@ -192,7 +176,7 @@ class MachineEvaluator:
         spec = self._spec(setting, timeout_s)
         place = RunPlace(setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), MAX_REJECTS):
-            entry = self._launch_compiled(self._within_budget(spec), place)
+            entry = self._launch_without_compiling(self._within_budget(spec), place)
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
                 return entry
@@ -203,7 +187,7 @@ class MachineEvaluator:
                 break
         if setting == DEFAULT:
             raise MachineBusy(
-                f"machine too busy: {self._disturbed()} runs in a row were disturbed; the "
+                f"machine too busy: {self._disturbed_runs()} runs in a row were disturbed; the "
                 f"last: {entry.record.reason}.\n{self._jobs_in_the_way()}Nothing is lost. Stop the "
                 "other work, or wait; then the same command continues.",
                 code="machine.busy",
@@ -213,15 +197,15 @@ class MachineEvaluator:
         self.run(DEFAULT, DEFAULT_PHASE)
         return self._launch(spec, place, given_up=True)
 
-    def _launch_compiled(self, spec: LaunchSpec, place: RunPlace) -> HistoryEntry:
+    def _launch_without_compiling(self, spec: LaunchSpec, place: RunPlace) -> HistoryEntry:
         """Make one launch in which the program compiles nothing.
 
         A run that compiles code, which later runs load, is slow once: it is kept as a warm-up, and
         repeated. If it was stopped at the limit of a search, the next run may take as long as any.
         """
-        launched = spec
+        next_spec = spec
         for _ in range(WARM_UPS):
-            entry = self._launch(launched, place, warms_up=True)
+            entry = self._launch(next_spec, place, warms_up=True)
             if entry.phase == place.phase:
                 return entry
             self.watch(
@@ -230,7 +214,7 @@ class MachineEvaluator:
                 )
             )
             whole = self._spec(place.setting)
-            launched = self._within_budget(whole) if entry.censored else spec
+            next_spec = self._within_budget(whole) if entry.censored else spec
         return self._launch(spec, place)
 
     def side(self, setting: Setting) -> Side:
@@ -264,7 +248,7 @@ class MachineEvaluator:
             f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}\n" if jobs else ""
         )
 
-    def _disturbed(self) -> int:
+    def _disturbed_runs(self) -> int:
         """Number of rejected runs since the last run that was not rejected."""
         newest = reversed(self.history.entries)
         return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
@@ -279,7 +263,7 @@ class MachineEvaluator:
         """
         setting = place.setting
         self.watch(RunStarted(setting, place.phase))
-        with DeferredInterrupts() as held:
+        with DeferredInterrupts() as interrupts:
             # A finished run is stored before anything may stop this process.
             self._first.before_run()
             record = self._run(spec, setting, place.phase)
@@ -288,7 +272,7 @@ class MachineEvaluator:
             if given_up and record.state == "foreign_load":
                 record.state = "failed"
                 record.reason = (
-                    f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
+                    f"{REJECTION_PREFIX}, where the default is not; the last: {record.reason}"
                 )
             if warms_up and record.has_compiled:
                 place = RunPlace(setting, WARMUP)
@@ -298,10 +282,10 @@ class MachineEvaluator:
                 record.reason = f"the program changed: {change_words(changes)}"
             entry = self._store_run(record, place)
             self._first.after_run(entry)
-        if held.count:
+        if interrupts.count:
             raise KeyboardInterrupt
         if changes:
-            raise program_changed(changes)
+            raise change_error(changes)
         self.watch(RunEnded(entry, setting, self.history.ratio(entry)))
         self._tell_of_figure(record)
         self._first.judge(entry)
@@ -315,13 +299,13 @@ class MachineEvaluator:
             return side.runner.run(spec)
         if counts:
             spec = dataclasses.replace(spec, watch_windows=True)
-        counted = run_with_counts(side.runner, spec)
-        word = known_of(counted.commutes, side.target.commutative_only)
-        record = counted.record
+        trace = run_with_counts(side.runner, spec)
+        word = known_of(trace.commutes, side.target.commutative_only)
+        record = trace.record
         record.extra = {**record.extra, OPERATIONS: word}
-        if counts and counted.calls:
-            record.extra[CALLS] = counted.calls
-            if note := untuned_calls(self.space, counted.calls):
+        if counts and trace.calls:
+            record.extra[CALLS] = trace.calls
+            if note := untuned_calls(self.space, trace.calls):
                 self.watch(note)
         return record
 
@@ -353,7 +337,7 @@ class MachineEvaluator:
         key = self.history.previous = setting.key
         order, phase = self.history.next_order, place.phase
         entry = HistoryEntry(order, key, phase, record, trial, place.block, place.position)
-        stored = self.store.add_run(
+        run_id = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
             phase=phase,
@@ -365,157 +349,14 @@ class MachineEvaluator:
             launched=self.side(setting).space.launched(setting.without(MPI)),
         )
         if self.shared:
-            return self.pull()[stored]
+            return self.pull()[run_id]
         self.history.add(entry)
         return entry
 
     def pull(self) -> dict[int, HistoryEntry]:
         """Read the new runs of all workers; returns entries by the store's ids."""
         last = self.history.next_order - 1
-        found = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
-        for entry in found.values():
+        entries = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
+        for entry in entries.values():
             self.history.add(entry)
-        return found
-
-
-@dataclass
-class Bench:
-    """What a study measures with: an evaluator within a plan and a budget, and who watches.
-
-    It makes the runs of the default that a study needs, when it needs them. The first runs show how
-    long a run takes. A budget that cannot hold one setting and its proof ends the search there. The
-    very first run may be long for other reasons (caches, compilation), so the second run gets its
-    share of the remaining budget and not more.
-    """
-
-    evaluator: Evaluator
-    plan: SearchPlan
-    budget: Budget
-    watch: Watcher = silent
-    warm: bool = False
-    """Whether this process has warmed up already."""
-
-    @property
-    def history(self) -> RunHistory:
-        """The runs of the study."""
-        return self.evaluator.history
-
-    @property
-    def kept_runs(self) -> int:
-        """Number of runs that the search and its race leave of the budget for what follows."""
-        return self.plan.kept_runs(self.budget.holds)
-
-    def limit_s(self, ratio: float = 1.0) -> float | None:
-        """Wall seconds after which a run is stopped; None before the default was measured.
-
-        ``ratio`` is that of the incumbent's time to the default's. A proof takes 1: slow launches
-        of a candidate must be seen as those of the default are, however fast the best setting is.
-        """
-        return self.plan.run_limit_s(self.history.default_records(), ratio)
-
-    def ensure_defaults(self, enough: int | None = None) -> None:
-        """Warm up once per process, and make sure that ``enough`` runs of the default exist.
-
-        ``enough`` is the plan's number if it is left out. Raises WorkError if the default does not
-        run, BudgetTooSmall if the budget does not hold a search.
-        """
-        wanted = self.plan.first_defaults if enough is None else enough
-        missing = wanted - len(self.history.default_values())
-        if not self.warm:
-            self.warm = True
-            self.run_default(WARMUP)
-            # At least one run near the coming runs, however many were made before an interruption.
-            missing = max(missing, 1)
-        for _ in range(missing):
-            self.run_default(DEFAULT_PHASE)
-            self._check_budget()
-
-    def run_default_if_due(self) -> None:
-        """Run the default again if its last run is too many runs ago."""
-        since = 0
-        for entry in reversed(self.history.entries):
-            if entry.key == DEFAULT_KEY and entry.counts:
-                break
-            since += entry.counts
-        if since >= self.plan.default_every:
-            self.run_default(DEFAULT_PHASE)
-
-    def run_default(self, phase: str) -> HistoryEntry:
-        """Make one valid run of the default.
-
-        Raises WorkError if it fails twice in a row, or five times if it has run before.
-        """
-        # Launchers sometimes fail to start on a busy machine. A program that does not run fails
-        # again; one that fails now and then has run before.
-        attempts = ATTEMPTS if self.history.default_records() else 2
-        for _ in range(attempts):
-            entry = self._launch_default(phase)
-            if entry.record.valid or entry.censored:
-                break
-        if not entry.record.valid:
-            written = self.history.files_written
-            raise default_failure(_default_fails(entry.record), entry.record, written)
-        return entry
-
-    def _launch_default(self, phase: str) -> HistoryEntry:
-        """Make one run; the first may not take longer than a search could allow."""
-        if self.history.default_records():
-            return self.evaluator.run(DEFAULT, phase)
-        limit = self.budget.left_s
-        if limit is not None and phase != WARMUP:
-            limit /= self.plan.least_runs - 1
-        try:
-            entry = self.evaluator.run(DEFAULT, phase, timeout_s=limit)
-        except BudgetSpent:
-            entry = None
-        if entry is None or (limit and entry.censored and entry.record.wall_s >= limit):
-            raise BudgetTooSmall(self._too_small(), code="budget.too_small")
-        return entry
-
-    def _too_small(self) -> str:
-        """The message if no run of the default ended in time, with what is known of its length."""
-        plan, entries = self.plan, self.history.entries
-        asked = asked_time(plan.budget_s or 0)
-        needed = (
-            f"A search needs at least {plan.least_runs} runs (warm-up, the default, one "
-            "setting and its proof)"
-        )
-        first = [e.record.wall_s for e in entries if e.kind == WARMUP and e.record.valid]
-        if not first:
-            rejected = sum(entry.rejected for entry in entries)
-            why = f" ({count(rejected, 'run')} rejected for foreign load)" if rejected else ""
-            return (
-                f"the budget of {asked} was spent before the default had run once{why}.\n"
-                f"{needed}.\n{_REMEDY}"
-            )
-        return (
-            f"a budget of {asked} cannot hold a search here: the first run took "
-            f"{seconds(first[-1])}.\n{needed}: about {seconds(plan.least_runs * first[-1])} if all "
-            f"take as long.\n{_REMEDY}"
-        )
-
-    def _check_budget(self) -> None:
-        least = self.budget.cost_s(self.plan.least_runs)
-        if self.plan.budget_s is not None and self.plan.budget_s < least:
-            run_s = self.budget.cost_s(1)
-            raise BudgetTooSmall(
-                f"a budget of {asked_time(self.plan.budget_s)} cannot hold a search here: one "
-                f"run takes about {seconds(run_s)}, and at least {self.plan.least_runs} are "
-                "needed (warm-up, the default, one setting and its proof): about "
-                f"{seconds(least)}.\n{_REMEDY}",
-                code="budget.too_small",
-            )
-
-
-_REMEDY = (
-    "Give a larger --budget, or a smaller --input. Nothing is lost: the same "
-    "command with a larger budget continues."
-)
-
-
-def _default_fails(record: RunRecord) -> str:
-    return (
-        f"the program does not run with the default setting: {record.state}: "
-        f"{record.reason}.\nWithout the default nothing can be compared. The command "
-        f"was:\n  {shlex.join(record.command)}"
-    )
+        return entries

@@ -8,13 +8,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from autotune.notes import Note
 from autotune.space.commutativity import commutative_values
 from autotune.store import StudyKey, StudyRecord, StudySummary
 from autotune.store.keys import NOISE, OPERATIONS
-from autotune.study.parts import ResultChecks
+
+
+class DifferingPair(TypedDict):
+    """A line of the reference's output, and the most similar one of the setting."""
+
+    reference: str
+    setting: str
+    """The most similar new line; empty: none."""
+
+
+class OutputFigures(TypedDict):
+    """How the output of a setting compares with that of the default (or of A)."""
+
+    compared: bool
+    """Whether both sides had enough runs."""
+    lines: int
+    """Lines that are the same in all runs of the default (or of A)."""
+    differing: int
+    """Those that no run of the setting has."""
+    expected: int
+    """Those that other ranks or threads may have changed."""
+    runs: list[int]
+    """Runs of the default (or A), and of the setting."""
+    shown: list[DifferingPair]
+    """Some of the lines that differ."""
+
+
+class ResultChecks(TypedDict):
+    """What was checked of the results of runs."""
+
+    verified: Literal["application", "pattern", "json"] | None
+    """What verified the results."""
+    runs: int
+    verified_runs: int
+    output: OutputFigures | None
+    """The comparison of the output; null: there is nothing to compare."""
+
+
+Checks = Annotated[
+    ResultChecks | None,
+    Field(description="What was checked of the results; null: nothing was measured."),
+]
 
 UNCHECKED = "result.unchecked"
 MARK = "unchecked"
@@ -61,15 +105,15 @@ class StoredAnswer:
 
 def recommended_in(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The setting that a stored result recommends; empty for the default."""
-    named = result.get("recommended")
-    setting = named.get("setting") if isinstance(named, Mapping) else None
+    recommendation = result.get("recommended")
+    setting = recommendation.get("setting") if isinstance(recommendation, Mapping) else None
     return setting if isinstance(setting, Mapping) else {}
 
 
 Reason = Callable[[StoredAnswer], Note | None]
 
 
-def not_verified(answer: StoredAnswer) -> Note | None:
+def no_verification(answer: StoredAnswer) -> Note | None:
     """Nobody verified the results."""
     if answer.verify is not None:
         return None
@@ -93,7 +137,7 @@ def unknown_operations(answer: StoredAnswer) -> Note | None:
     )
 
 
-REASONS: tuple[Reason, ...] = (not_verified, unknown_operations)
+REASONS: tuple[Reason, ...] = (no_verification, unknown_operations)
 """The reasons, in the order in which they are shown."""
 
 
@@ -107,7 +151,7 @@ def unchecked(answer: StoredAnswer | None) -> list[Note]:
     return [note for reason in REASONS if (note := reason(answer)) is not None]
 
 
-_VERIFIED = {
+_VERIFIER = {
     "application": "by the application",
     "pattern": "by --verify",
     "json": "by --verify",
@@ -118,19 +162,21 @@ def checks_words(checks: ResultChecks) -> str:
     """What was checked, in one line; raises LookupError or TypeError for other documents."""
     by = checks["verified"]
     if by is None:
-        said = "results were not checked"
+        sentence = "results were not checked"
     else:
-        said = f"results verified {_VERIFIED[by]} in {checks['verified_runs']} of {checks['runs']}"
-        said += " runs"
+        sentence = (
+            f"results verified {_VERIFIER[by]} in {checks['verified_runs']} of {checks['runs']}"
+        )
+        sentence += " runs"
     output = checks["output"]
     if output is None:
-        return said if by is not None else f"{said} (--verify)"
+        return sentence if by is not None else f"{sentence} (--verify)"
     lines, other = output["lines"], output["differing"] + output["expected"]
     if not output["compared"] or not lines:
-        return said if by is not None else f"{said}: no --verify, no output to compare"
+        return sentence if by is not None else f"{sentence}: no --verify, no output to compare"
     if other:
-        return f"{said}; {other} of {lines} output lines differ"
-    return f"{said}; {lines} output lines are the same" + (" (--verify)" if by is None else "")
+        return f"{sentence}; {other} of {lines} output lines differ"
+    return f"{sentence}; {lines} output lines are the same" + (" (--verify)" if by is None else "")
 
 
 def shown_lines(note: Note) -> list[str]:
@@ -138,7 +184,7 @@ def shown_lines(note: Note) -> list[str]:
     rows = note.data.get("shown", ())
     if not isinstance(rows, Sequence):
         return []
-    found = []
+    lines = []
     for row in rows:
-        found += [f"  - {row['reference']}", f"  + {row['setting']}" if row["setting"] else ""]
-    return [line for line in found if line]
+        lines += [f"  - {row['reference']}", f"  + {row['setting']}" if row["setting"] else ""]
+    return [line for line in lines if line]

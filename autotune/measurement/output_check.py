@@ -4,7 +4,7 @@ A line that is the same in all runs of the reference, and in no run of the setti
 the setting changes the results. docs/explanation/measuring.md says what is equal, which lines may
 differ, and what is not seen.
 
-The last part says what was checked of the results behind an answer.
+:func:`result_checks` says what was checked of the results behind an answer.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from itertools import pairwise
 from typing import Literal
 
 from autotune.config.app import App
+from autotune.measurement.printed_lines import LineIndex, PrintedLine
+from autotune.measurement.result_checks import DifferingPair, OutputFigures, ResultChecks
+from autotune.measurement.run_history import RunHistory
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
-from autotune.study.parts import DifferingPair, OutputFigures, ResultChecks
-from autotune.study.printed_lines import LineIndex, PrintedLine
-from autotune.study.run_history import RunHistory
 from autotune.wording import count, whole_number
 from runner.types import RunRecord
 
 LEAST_RUNS = 3
 """Fewer runs of a side show no lines that are the same in all of its runs."""
-SHOWN = 5
+MOST_LINES = 5
 """Largest number of lines that are shown."""
 _LENGTH = 160
 """Characters of a line that are shown."""
 _SMALL = 16
-"""Integers below this are in so many lines that the value of a parameter explains none alone."""
+"""Integers below this are frequent in output: the value of a parameter alone explains no line."""
 # Where ranks are, what carries their messages, and how fast the clock and the messages are: a
 # program that adapts its number of calls to them prints that number.
 _OF_LAUNCH = re.compile(
@@ -68,30 +68,30 @@ class OutputComparison:
     """The lines of the reference that are the same in all its runs, against those of a setting.
 
     ``lines`` counts them. ``differing`` are in no run of the setting, though nothing explains it;
-    ``expected`` neither, but a setting with other resources may change them. ``compared``: both
-    sides have enough runs, and their output is known.
+    ``layout_lines`` neither, but a setting with other resources may change them.
+    ``is_conclusive``: both sides have enough runs, and their output is known.
     """
 
     reference_runs: int
     setting_runs: int
     lines: int = 0
     differing: tuple[DifferingLine, ...] = ()
-    expected: tuple[DifferingLine, ...] = ()
+    layout_lines: tuple[DifferingLine, ...] = ()
 
     @property
-    def compared(self) -> bool:
+    def is_conclusive(self) -> bool:
         return min(self.reference_runs, self.setting_runs) >= LEAST_RUNS
 
     @property
     def figures(self) -> OutputFigures:
         """The part of a document, with some of the lines."""
         return OutputFigures(
-            compared=self.compared,
+            compared=self.is_conclusive,
             lines=self.lines,
             differing=len(self.differing),
-            expected=len(self.expected),
+            expected=len(self.layout_lines),
             runs=[self.reference_runs, self.setting_runs],
-            shown=[line.row for line in (*self.differing, *self.expected)[:SHOWN]],
+            shown=[line.row for line in (*self.differing, *self.layout_lines)[:MOST_LINES]],
         )
 
 
@@ -108,20 +108,20 @@ class _Launches:
     def of(
         cls, one: RunRecord, other: RunRecord, reference: Setting, setting: Setting
     ) -> _Launches:
-        changed = {
+        difference = {
             name: (reference.get(name), setting.get(name))
             for name in {*reference, *setting}
             if reference.get(name) != setting.get(name)
         }
-        values = {str(v).lower() for pair in changed.values() for v in pair if v is not None}
-        resources = any(name in _RESOURCES for name in changed)
+        values = {str(v).lower() for pair in difference.values() for v in pair if v is not None}
+        resources = any(name in _RESOURCES for name in difference)
         other_layout = resources or one.world_size != other.world_size
         if other_layout:
             values |= {str(side.world_size) for side in (one, other)}
         both = {(side.mpi_name, side.mpi_version) for side in (one, other)}
         libraries = {text.lower() for pair in both for text in pair if text and len(both) > 1}
         return cls(
-            frozenset(name.lower() for name in changed),
+            frozenset(name.lower() for name in difference),
             frozenset(values),
             tuple(libraries),
             other_layout,
@@ -162,17 +162,20 @@ def compare_outputs(
 
     The settings tell which lines may differ, because they show the launch itself.
     """
-    known = [run for run in reference_runs if run.valid and run.printed is not None]
-    tried = [run for run in setting_runs if run.valid and run.printed is not None]
-    found = OutputComparison(len(known), len(tried))
-    if not found.compared:
-        return found
-    before, after = [LineIndex(run) for run in known], [LineIndex(run) for run in tried]
+    reference_outputs = [run for run in reference_runs if run.valid and run.printed is not None]
+    setting_outputs = [run for run in setting_runs if run.valid and run.printed is not None]
+    comparison = OutputComparison(len(reference_outputs), len(setting_outputs))
+    if not comparison.is_conclusive:
+        return comparison
+    before, after = (
+        [LineIndex(run) for run in reference_outputs],
+        [LineIndex(run) for run in setting_outputs],
+    )
     unsteady = _unsteady(before)
     stable = _stable(before)
-    launches = _Launches.of(known[0], tried[0], reference, setting)
+    launches = _Launches.of(reference_outputs[0], setting_outputs[0], reference, setting)
     differing: list[DifferingLine] = []
-    expected: list[DifferingLine] = []
+    layout_lines: list[DifferingLine] = []
     new = [line for line in _stable(after) if not any(index.holds(line) for index in before)]
     for line in stable:
         columns = unsteady.get(line.words, frozenset())
@@ -183,19 +186,25 @@ def compare_outputs(
         close = [other for other in new if _alike(line, other)]
         if launches.explain(line, close):
             continue
-        shown = DifferingLine(line.text, close[0].text if close else "")
+        differing_line = DifferingLine(line.text, close[0].text if close else "")
         soft = launches.other_layout and bool(line.numbers)
-        (expected if soft else differing).append(shown)
+        (layout_lines if soft else differing).append(differing_line)
     differing += _differing_rests(before, after)
-    return OutputComparison(len(known), len(tried), len(stable), tuple(differing), tuple(expected))
+    return OutputComparison(
+        len(reference_outputs),
+        len(setting_outputs),
+        len(stable),
+        tuple(differing),
+        tuple(layout_lines),
+    )
 
 
 def _stable(runs: Sequence[LineIndex]) -> list[PrintedLine]:
     """The lines of the first run that all the others have."""
-    found = runs[0].lines
+    lines = runs[0].lines
     for index in runs[1:]:
-        found = [line for line in found if index.holds(line)]
-    return found
+        lines = [line for line in lines if index.holds(line)]
+    return lines
 
 
 def _unsteady(runs: Sequence[LineIndex]) -> dict[str, frozenset[int]]:
@@ -204,11 +213,11 @@ def _unsteady(runs: Sequence[LineIndex]) -> dict[str, frozenset[int]]:
     A table has one figure of time in each row: where it changes in one row, it says nothing of the
     results in the others.
     """
-    found: dict[str, set[int]] = {}
+    columns: dict[str, set[int]] = {}
     for one, other in pairwise(runs):
         for words, place in one.changes(other):
-            found.setdefault(words, set()).add(place)
-    return {words: frozenset(places) for words, places in found.items()}
+            columns.setdefault(words, set()).add(place)
+    return {words: frozenset(places) for words, places in columns.items()}
 
 
 def _missing(
@@ -226,7 +235,7 @@ def _missing(
     if all(index.whole(line) for index in after):
         return True
     # Not all lines of the kind are known, so only one that is there with other numbers counts.
-    return all(index.alone(line) for index in (*before, *after))
+    return all(index.is_unique(line) for index in (*before, *after))
 
 
 def _alike(line: PrintedLine, other: PrintedLine) -> bool:
@@ -242,7 +251,7 @@ def _differing_rests(
     before: Sequence[LineIndex], after: Sequence[LineIndex]
 ) -> list[DifferingLine]:
     """Kinds of lines, too many to be kept, whose sum differs: one line stands for each."""
-    found = []
+    lines = []
     for name, total in before[0].long.items():
         example = next((line for line in before[0].lines if line.shape == name), None)
         others = [index.long.get(name, "") for index in after]
@@ -251,8 +260,8 @@ def _differing_rests(
             continue
         if all(others) and total not in others:
             words = f"further lines like: {example.text}"
-            found.append(DifferingLine(words, words))
-    return found
+            lines.append(DifferingLine(words, words))
+    return lines
 
 
 def runs_of(history: RunHistory, setting: Setting) -> list[RunRecord]:
@@ -270,32 +279,36 @@ def output_comparison(
     )
 
 
-def output_note(found: OutputComparison, verified: bool, default: bool = True) -> Note | None:
+def output_note(
+    comparison: OutputComparison, has_verification: bool, default: bool = True
+) -> Note | None:
     """What to say of lines that differ; None if there are none.
 
-    ``verified``: each run of the setting verified its result. ``default``: the reference is the
-    default.
+    ``has_verification``: each run of the setting verified its result. ``default``: the reference
+    is the default.
     """
-    lines = (*found.differing, *found.expected)
+    lines = (*comparison.differing, *comparison.layout_lines)
     if not lines:
         return None
     other = "the default" if default else "the other setting"
     words = (
-        f"{count(len(lines), 'line')} of the output, the same in all {found.reference_runs} runs "
-        f"of {other}, {'is' if len(lines) == 1 else 'are'} in none of its {found.setting_runs} runs"
+        f"{count(len(lines), 'line')} of the output, the same in all "
+        f"{comparison.reference_runs} runs "
+        f"of {other}, {'is' if len(lines) == 1 else 'are'} in none of its "
+        f"{comparison.setting_runs} runs"
     )
     first = lines[0].row
     instead = first["setting"] or "no such line"
     words += f": {first['reference'].strip()!r} became {instead.strip()!r}"
-    if verified:
+    if has_verification:
         words += "; but the results were verified"
-    elif not found.differing:
+    elif not comparison.differing:
         words += "; other ranks or threads may be the reason"
-    why = "verified" if verified else "" if found.differing else "layout"
+    why = "verified" if has_verification else "" if comparison.differing else "layout"
     return Note(
         "result.output_differs",
         words,
-        {**found.figures, "explained_by": why},
+        {**comparison.figures, "explained_by": why},
     )
 
 
@@ -307,11 +320,11 @@ def output_difference(
     It does not where each of its runs verified its result, or where other resources explain it.
     Nothing stops the default: whatever it prints is right.
     """
-    found = output_comparison(history, setting, reference)
+    comparison = output_comparison(history, setting, reference)
     runs = runs_of(history, setting)
-    verified = bool(runs) and all(run.verified is True for run in runs)
-    note = output_note(found, verified, reference == DEFAULT)
-    stops = bool(found.differing) and not verified and setting != DEFAULT
+    has_verification = bool(runs) and all(run.verified is True for run in runs)
+    note = output_note(comparison, has_verification, reference == DEFAULT)
+    stops = bool(comparison.differing) and not has_verification and setting != DEFAULT
     return None if note is None else (note, stops)
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import AutotuneError, WorkError
+from autotune.measurement.run_history import CONFIRM
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import LOOKS, ErrorBudget, LookPlan
-from autotune.study.run_history import CONFIRM
 from autotune.study.trial_store import DocumentStore
 
 _PREFIX = "r"
@@ -161,10 +161,10 @@ class Rounds:
 
     def all(self) -> list[Round]:
         """The stored rounds, oldest first."""
-        found: list[Round] = []
-        while (kept := self._documents.stored_document(_name(1 + len(found)))) is not None:
-            found.append(Round.from_json(kept, self._space))
-        return found
+        rounds: list[Round] = []
+        while (document := self._documents.stored_document(_name(1 + len(rounds)))) is not None:
+            rounds.append(Round.from_json(document, self._space))
+        return rounds
 
     def preregister(
         self,
@@ -180,7 +180,7 @@ class Rounds:
     ) -> Round:
         """Store and return the next round, with its share of the error budget."""
         number = self.next_number
-        made = Round(
+        proof_round = Round(
             number=number,
             settings=tuple(settings),
             plan=look_plan(len(settings), self._budget.proof(number), min_gain),
@@ -193,7 +193,7 @@ class Rounds:
             max_runs=max_runs,
         )
         return Round.from_json(
-            self._documents.store_document(_name(number), made.to_json()), self._space
+            self._documents.store_document(_name(number), proof_round.to_json()), self._space
         )
 
     @property

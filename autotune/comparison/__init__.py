@@ -1,0 +1,1 @@
+"""Comparisons of two settings, and the noise of one."""

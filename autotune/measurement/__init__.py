@@ -1,0 +1,1 @@
+"""Measurement of settings: evaluator, run history, budget, output; nothing here searches."""
