@@ -24,13 +24,13 @@ from autotune.publish.header import (
     BEGIN,
     CLOSE,
     Header,
-    commented,
+    blank_checksum,
+    comment_out,
     seal,
     series,
-    split_published,
-    unsealed,
+    split_block,
 )
-from autotune.publish.install import Text, check_owner, read_installed, side_of
+from autotune.publish.install import Text, check_owner, load_text, side_of
 from autotune.space.trust import Names, check_groups
 from runner.errors import RunnerError
 from runner.mpi.library import Library
@@ -41,23 +41,25 @@ _WIDTH, _BEFORE = 100, 20
 _END = "nothing of it is executed.\nIf it is yours, publish it again."
 
 
-def compose(fmt: Format, header: Header, content: Content, kept: str, library: Library) -> Text:
-    """The whole file: the lines of others (``kept``), the header, and ``content`` rendered.
+def compose(fmt: Format, header: Header, content: Content, others: str, library: Library) -> Text:
+    """The whole file: the lines of others (``others``), the header, and ``content`` rendered.
 
     Raises UsageError for content that the format cannot express.
     """
     body = fmt.render(content, library)
-    return _with_header(fmt, header, kept, fmt.guarded(body, library) if header.guards else body)
+    return _with_header(
+        fmt, header, others, fmt.with_version_check(body, library) if header.guards else body
+    )
 
 
-def _with_header(fmt: Format, header: Header, kept: str, body: str) -> Text:
+def _with_header(fmt: Format, header: Header, others: str, body: str) -> Text:
     """The lines of others, the header, and the text of the content."""
     lines = header.lines(fmt.merges)
     if fmt.comment is None:
-        whole = seal(commented(lines, ("# ", "")) + body)
+        whole = seal(comment_out(lines, ("# ", "")) + body)
         return Text(body, whole[: len(whole) - len(body)])
-    end = commented([CLOSE], fmt.comment) if fmt.merges else ""
-    return Text(fmt.prologue + kept + seal(commented(lines, fmt.comment) + body + end))
+    end = comment_out([CLOSE], fmt.comment) if fmt.merges else ""
+    return Text(fmt.prologue + others + seal(comment_out(lines, fmt.comment) + body + end))
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def difference(
     fmt = find(header.format)
     present, first = text.main, 1
     if fmt.merges:
-        parts = split_published(text.main)
+        parts = split_block(text.main)
         if parts is None:
             return Difference(
                 f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) "
@@ -106,7 +108,7 @@ def difference(
     # The file itself comes first, because readers see its lines; then the file beside it.
     pairs = [(path, present, own.main, first), (side_of(path), text.side or "", own.side or "", 1)]
     for file, theirs, ours, number in pairs:
-        if unsealed(theirs) != unsealed(ours):
+        if blank_checksum(theirs) != blank_checksum(ours):
             return Difference(f"{file}: {_line(theirs, ours, number)}")
     if any(theirs != ours for _, theirs, ours, _ in pairs):
         return Difference(
@@ -141,11 +143,11 @@ def _library_then(path: Path, header: Header, library: Library | None) -> Librar
     )
 
 
-def _line(given: str, ours: str, first: int) -> str:
+def _line(text: str, ours: str, first: int) -> str:
     """The line that differs from autotune's own; ``first`` is the number of the first line."""
-    theirs, expected = given.split("\n"), ours.split("\n")
+    theirs, own_lines = text.split("\n"), ours.split("\n")
     for number, line in enumerate(theirs):
-        own = expected[number] if number < len(expected) else ""
+        own = own_lines[number] if number < len(own_lines) else ""
         if line != own:
             same = itertools.takewhile(
                 lambda pair: pair[0] == pair[1], zip(line, own, strict=False)
@@ -158,7 +160,7 @@ def _line(given: str, ours: str, first: int) -> str:
                 f"line {first + number}{column} is {line[begin : begin + _WIDTH]!a}, where "
                 f"autotune would write {words}"
             )
-    return f"ends where autotune would write {expected[len(theirs)][:_WIDTH]!a}"
+    return f"ends where autotune would write {own_lines[len(theirs)][:_WIDTH]!a}"
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ class Trust:
     """The library that would load files, and the names of the spaces known here."""
 
     library: Library
-    known: Names
+    known_names: Names
 
     def check(self, path: Path, text: Text, header: Header) -> None:
         """Raise UsageError, with the name or line, unless the file may be loaded."""
@@ -184,7 +186,7 @@ class Trust:
                 code="published.untrusted",
             )
         tables = {name: list(self._tables(content, name, origin)) for name in TABLES}
-        check_groups(content.groups, self.known, origin, tables)
+        check_groups(content.groups, self.known_names, origin, tables)
 
     def _tables(self, content: Content, name: str, origin: str) -> Iterator[str]:
         """The rules tables that the content names, as paths; raises UsageError for a file that
@@ -199,7 +201,7 @@ class Trust:
             yield path
 
     def _check_table(self, path: Path) -> None:
-        text = read_installed(path) if path.is_absolute() else None
+        text = load_text(path) if path.is_absolute() else None
         header = None if text is None else text.header
         if text is None or header is None or not isinstance(find(header.format), RulesV1):
             raise UsageError(

@@ -42,10 +42,10 @@ def write_tune_file(
         return None
     text = tune_text(values, evidence)
     try:
-        with atomic_file(path, 0o644) as staged:
-            staged.write(text.encode("ascii", errors="replace"))
-            staged.flush()
-            loading = (option, str(Path(staged.name).absolute()))
+        with atomic_file(path, 0o644) as stream:
+            stream.write(text.encode("ascii", errors="replace"))
+            stream.flush()
+            loading = (option, str(Path(stream.name).absolute()))
             _prove(loading, target, space, setting, values, runner)
     except OSError as problem:
         raise WorkError(
@@ -78,18 +78,18 @@ def _prove(
     runner: Runner,
 ) -> None:
     spec = target.spec(space, setting)
-    loaded = dataclasses.replace(
+    file_spec = dataclasses.replace(
         spec,
         parameters=spec.parameters | {LIBRARY: {}},
         expected=values,
         launch_options=(*spec.launch_options, *loading),
         metric=None,
     )
-    record = runner.run(loaded)
+    record = runner.run(file_spec)
     if record.state == "foreign_load":
         # The test does not depend on how fast the run was.
         record.state = "ok"
-    wrong = _disobeyed(record)
+    wrong = _disobedience_words(record)
     if record.state != "ok" or wrong:
         raise NotObeyed(
             "the parameter file was not written, because this MPI did not obey it: "
@@ -98,7 +98,7 @@ def _prove(
         )
 
 
-def _disobeyed(record: RunRecord) -> str:
+def _disobedience_words(record: RunRecord) -> str:
     return "; ".join(
         f"{name} = {r.requested} became {r.effective}"
         for name, r in record.read_back.items()

@@ -209,7 +209,7 @@ def published_section(files: Sequence[PublishedFile]) -> Section:
                 evidence.source,
                 percent(evidence.gain),
                 " ".join(proven_with(one.header)),
-                "" if expiry is None else f"expired: installed is {expiry.installed}",
+                "" if expiry is None else f"expired: installed is {expiry.installed_version}",
             )
         )
         if expiry is not None:
