@@ -17,7 +17,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation
-from autotune.space.trust import check_config_name, check_values
+from autotune.space.outside_names import check_config_name, check_values
 from autotune.study.comparison_document import ComparisonFigures
 from autotune.targets.target import Target
 from autotune.targets.wrapped_launcher import is_launcher

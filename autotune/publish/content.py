@@ -18,7 +18,7 @@ from autotune.collective_rules import Rule, says_rule
 from autotune.dialects import dialect
 from autotune.errors import UsageError
 from autotune.space.commutativity import commutative_values
-from autotune.space.trust import runs_programs
+from autotune.space.outside_names import runs_programs
 
 TABLES = (
     "coll_tuned_dynamic_rules_filename",

@@ -21,8 +21,8 @@ from autotune.publish.formats.base import Format
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.header import Header, series, without_block
 from autotune.publish.install import BACKUP, Text, load_text
+from autotune.publish.published_text import compose, edit
 from autotune.publish.source import PublicationSource, read_source
-from autotune.publish.trust import compose, edit
 from autotune.store import Store
 from runner.files.paths import is_folder
 from runner.machine import describe_machine

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autotune.anova.result import RESULTS, ClasswideResult, evidence_checks
+from autotune.anova.classwide_result import RESULTS, ClasswideResult, evidence_checks
 from autotune.collective_rules import Rule
-from autotune.collectives.result import TABLES, CollectiveResult
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult
 from autotune.config.cluster import Cluster
 from autotune.dialects import dialect
 from autotune.dialects.translation import translate
@@ -23,7 +23,7 @@ from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
-from autotune.space.trust import check_config_name, check_groups, known_names
+from autotune.space.outside_names import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, FRESH_DIR
 from autotune.study.checks import UNCHECKED, StoredAnswer, checks_words, unchecked

@@ -21,7 +21,7 @@ from autotune.publish.install import (
     text_of,
 )
 from autotune.publish.published_files import forget
-from autotune.publish.trust import edit
+from autotune.publish.published_text import edit
 
 
 def remove(path: Path, force: bool = False) -> str:

@@ -25,9 +25,9 @@ from autotune.publish.header import Header, series
 from autotune.publish.install import Text, check_config, load_text
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import published
-from autotune.publish.trust import Trust
+from autotune.publish.published_text import Trust
 from autotune.publish.tune_file import NotObeyed
-from autotune.space.trust import check_config_name, known_names
+from autotune.space.outside_names import check_config_name, known_names
 from autotune.study.checks import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
 from runner.errors import RunnerError

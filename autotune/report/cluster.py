@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.anova.factors import judge_factors
 from autotune.anova.oneway import respond
-from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.table import read_table
-from autotune.collectives.result import TABLES, CollectiveResult
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means

@@ -17,7 +17,7 @@ from autotune.store.keys import StudyKey
 from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
-from autotune.store.rows import Damage
+from autotune.store.row_checks import Damage
 from autotune.store.workers import WorkerClaims, database_now
 from runner.files.paths import exists, is_file
 from runner.files.scratch import Scratch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from autotune.stats.screening import clear_step, rank_correlation
+from autotune.stats.cheap_runs import clear_step, rank_correlation
 from autotune.strategies import SCATTER
 from autotune.study.trial_store import CHEAP, Trial
 

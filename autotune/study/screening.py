@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
+from autotune.stats.cheap_runs import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.cheap_and_full import (

@@ -19,8 +19,8 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.header import BEGIN, read_header
 from autotune.publish.install import Text
 from autotune.publish.plan import FilePlan, plan_files
+from autotune.publish.published_text import edit
 from autotune.publish.source import PublicationSource
-from autotune.publish.trust import edit
 from runner.mpi.library import Library
 
 OLD = Library("openmpi", "4.1.8", "/opt/old/bin", "/opt/old/bin/mpirun")

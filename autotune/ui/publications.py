@@ -14,7 +14,7 @@ from starlette.requests import Request
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.install import load_text, read_companion, text_of
 from autotune.publish.published_files import Verification, last_verifications
-from autotune.publish.trust import edit
+from autotune.publish.published_text import edit
 from autotune.publish.undo import previous_content
 from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.ui.site import Site, View

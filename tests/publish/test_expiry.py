@@ -18,8 +18,8 @@ from autotune.publish.header import Header, read_header
 from autotune.publish.install import load_text, put
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import remember_file
+from autotune.publish.published_text import difference, edit
 from autotune.publish.recheck import Recheck, Status, not_renewable, renewal
-from autotune.publish.trust import difference, edit
 from autotune.publish.verify import (
     Expiry,
     FileState,

@@ -16,8 +16,8 @@ import pytest
 
 from autotune.cli import main
 from autotune.collective_rules import Rule
-from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import TABLES, CollectiveResult, TablePart
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult, TablePart
+from autotune.collectives.table_proof import SizeEvidence
 from autotune.config.cluster import load_cluster
 from autotune.dialects.mpich_trees import (
     FILE,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.api.datasets import source_of
 from autotune.api.predict import traced_on
 from autotune.artifacts import content_id
@@ -34,12 +34,12 @@ from autotune.publish.install import Text, load_text, put
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
 from autotune.publish.programs import EvidenceProgram, NotRun, program_of
+from autotune.publish.published_text import Trust
 from autotune.publish.recheck import Status
 from autotune.publish.source import read_source
-from autotune.publish.trust import Trust
 from autotune.publish.verify import cluster_of, look
 from autotune.space import Parameter, Setting, Space
-from autotune.space.trust import check_values, known_names, runs_programs
+from autotune.space.outside_names import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.setting_syntax import read_settings
 from autotune.study.trial_store import StoredTrials

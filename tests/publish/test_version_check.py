@@ -17,8 +17,8 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.header import read_header
 from autotune.publish.install import load_text, put
 from autotune.publish.plan import plan_files
+from autotune.publish.published_text import difference
 from autotune.publish.source import PublicationSource
-from autotune.publish.trust import difference
 from autotune.study.setting_syntax import read_setting_file
 from autotune.testing.format import CLUSTER, evidence
 from runner.mpi.library import Library

@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from autotune.errors import AutotuneError, WorkError
 from autotune.space import DEFAULT, Setting, Space
-from autotune.stats.screening import CHANCE
+from autotune.stats.cheap_runs import CHANCE
 from autotune.store import Store
 from autotune.store.model import PRUNED
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan

@@ -11,7 +11,7 @@ from pydantic import Field, computed_field
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.collective_rules import Rule
 from autotune.collectives.multi_object import Rivalry
-from autotune.collectives.proof import SizeEvidence
+from autotune.collectives.table_proof import SizeEvidence
 from autotune.dialects import dialect
 from autotune.dialects.base import LIBRARY_DECIDES
 from autotune.document import Omitted, from_json, to_json

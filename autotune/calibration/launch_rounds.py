@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from autotune.calibration.candidates import join_settings, pack_launches
+from autotune.calibration.candidate_levels import join_settings, pack_launches
 from autotune.calibration.points import COLLECTIVES, MESSAGES, Point, points_of
 from autotune.collectives.tournament import Rounds, Tournament
 from autotune.space import Setting, Space

@@ -3,13 +3,13 @@ them.
 
 All but ``ME`` and its ``pollfd`` are in shared memory, at the same addresses in all ranks of a
 node, so that any of them can continue the work of another one. A region in a record is eight words
-from ``address`` on, as in :data:`runner.runtimes.intranode.words.REGION`.
+from ``address`` on, as in :data:`runner.runtimes.intranode.cab_records.REGION`.
 """
 
 from __future__ import annotations
 
 from runner.runtimes.core.words import record
-from runner.runtimes.intranode.words import MOVE
+from runner.runtimes.intranode.cab_records import MOVE
 
 OWNER = record(
     """rank local done seen links inboxes slots beats
@@ -103,7 +103,7 @@ rank. ``next``: time of the next attempt (a double).
 
 PUT, REPLY, EAGER, DATA = MOVE, 3, 4, 5
 """Messages with data, like ``ADD_REALS`` and ``ADD_WORDS`` of
-:mod:`runner.runtimes.intranode.words`.
+:mod:`runner.runtimes.intranode.cab_records`.
 """
 GET, FETCH, ANSWER, OFFER, READY, DONE, SEEN, BEAT = range(6, 14)
 """Messages without data. ``OFFER``: a send whose data wait for ``READY``; ``DONE``: an operation is
@@ -112,7 +112,9 @@ over; ``SEEN``: a message has a receive; ``BEAT``: a rank has reached a barrier.
 FREE, FILLING, FULL, OFFERED, LENT = range(5)
 """States of a slot.  ``OFFERED``: the data are on another node; ``LENT``: on this one."""
 DROP = -1
-"""Treatment of incoming data, besides the operations of :mod:`runner.runtimes.intranode.words`."""
+"""Treatment of incoming data, besides the operations of
+:mod:`runner.runtimes.intranode.cab_records`.
+"""
 STARTED, OVER = 1, 9
 """Stages of a request."""
 POLLFD_SIZE = 8

@@ -12,17 +12,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autotune.anova.class_pruning import ClassPruning, prune
 from autotune.anova.classwide import MeanGain, mean_gain
+from autotune.anova.classwide_result import HeldOut, ProgramEvidence
 from autotune.anova.paired_runs import (
+    ClassProgram,
     PairsOutcome,
     PairTerms,
-    Program,
     SharedBudget,
     check_programs,
     measure_pairs,
 )
-from autotune.anova.pruning import ClassPruning, prune
-from autotune.anova.result import HeldOut, ProgramEvidence
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.wording import UNGUARDED, percent
@@ -50,7 +50,9 @@ class ClasswideProof:
     cut_short: bool
 
 
-def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms) -> ClasswideProof:
+def prove_class(
+    setting: Setting, programs: Sequence[ClassProgram], terms: PairTerms
+) -> ClasswideProof:
     """Prune on the programs of the class, then compare with the default on all programs.
 
     Raises UsageError if a program cannot be launched with the setting, WorkError if the default
@@ -75,7 +77,7 @@ def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms)
 
 def _go_on(
     setting: Setting,
-    programs: Sequence[Program],
+    programs: Sequence[ClassProgram],
     outcomes: list[PairsOutcome],
     terms: PairTerms,
     clock: SharedBudget,

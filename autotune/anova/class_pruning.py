@@ -14,7 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from autotune.anova.classwide import mean_gain
-from autotune.anova.paired_runs import PairsOutcome, PairTerms, Program, SharedBudget, measure_pairs
+from autotune.anova.paired_runs import (
+    ClassProgram,
+    PairsOutcome,
+    PairTerms,
+    SharedBudget,
+    measure_pairs,
+)
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import LookPlan
@@ -44,7 +50,7 @@ class ClassPruning:
 
 def prune(
     setting: Setting,
-    programs: Sequence[Program],
+    programs: Sequence[ClassProgram],
     terms: PairTerms,
     clock: SharedBudget | None = None,
 ) -> ClassPruning:
@@ -100,7 +106,7 @@ def prune_plan(terms: PairTerms, programs: int) -> LookPlan:
 def _try(
     setting: Setting,
     smaller: Setting,
-    programs: Sequence[Program],
+    programs: Sequence[ClassProgram],
     terms: PairTerms,
     clock: SharedBudget,
 ) -> Answer:

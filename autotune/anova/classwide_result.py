@@ -15,8 +15,8 @@ from autotune.artifacts import ArtifactStore, content_id
 from autotune.document import Number, Omitted, from_json, to_json
 from autotune.names import names_path
 from autotune.notes import Note
+from autotune.space.outside_names import check_name
 from autotune.space.setting import SettingValues
-from autotune.space.trust import check_name
 from autotune.study.parts import Checks
 from autotune.wording import count
 from runner.types import all_finite

@@ -31,7 +31,7 @@ from autotune.publish.header import (
     split_block,
 )
 from autotune.publish.install import Text, check_owner, load_text, side_of
-from autotune.space.trust import Names, check_groups
+from autotune.space.outside_names import Names, check_groups
 from runner.errors import RunnerError
 from runner.mpi.library import Library
 
