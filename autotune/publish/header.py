@@ -2,9 +2,6 @@
 
 People read the comment lines; autotune reads ``data:`` (JSON). The whole file can be rendered again
 from the data, so every other line shows whether it was edited. ``checksum:`` shows it of the data.
-
-The second part finds the published block in a file, between two marks, and the lines of others
-around it.
 """
 
 from __future__ import annotations
@@ -18,8 +15,9 @@ from typing import Any
 
 from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
+from autotune.publish.block import BEGIN
 from autotune.publish.content import Content, Evidence, comment_text, commutative_part
-from autotune.publish.tune_file import gain_words
+from autotune.publish.evidence_lines import gain_words
 from autotune.wording import UNGUARDED, key_parts
 from runner.files.json_text import parse_json
 from runner.mpi.library import Library
@@ -248,51 +246,9 @@ def comment_out(lines: list[str], sign: tuple[str, str]) -> str:
     return "".join(f"{sign[0]}{line}{sign[1]}\n" for line in lines)
 
 
-BEGIN = ">>> published by autotune"
-CLOSE = "<<< end of what autotune published"
 BLANK = "checksum: sha256:" + "0" * 64
 """The line of the checksum before the checksum is computed."""
 _CHECKSUM = re.compile(r"checksum: sha256:([0-9a-f]{64})")
-
-
-@dataclass(frozen=True)
-class Split:
-    """A text in three parts of whole lines; ``block`` begins and ends with the marks."""
-
-    before: str
-    block: str
-    after: str
-
-    @property
-    def others(self) -> str:
-        """The lines that autotune did not write."""
-        return self.before + self.after
-
-
-def split_block(text: str) -> Split | None:
-    """The parts of a text with one published block; None unless both marks are there exactly once
-    and in their order."""
-    lines = text.splitlines(keepends=True)
-    begins = [n for n, line in enumerate(lines) if BEGIN in line]
-    ends = [n for n, line in enumerate(lines) if CLOSE in line]
-    if len(begins) != 1 or len(ends) != 1 or begins > ends:
-        return None
-    first, last = begins[0], ends[0] + 1
-    return Split("".join(lines[:first]), "".join(lines[first:last]), "".join(lines[last:]))
-
-
-def without_block(text: str) -> str:
-    """``text`` without the published block: from the first mark to the second, or to the end if the
-    second mark is missing."""
-    others, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if BEGIN in line:
-            inside = True
-        if not inside:
-            others.append(line)
-        if CLOSE in line:
-            inside = False
-    return "".join(others)
 
 
 def seal(text: str) -> str:

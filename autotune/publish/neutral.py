@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import WorkError
+from autotune.publish.block import without_block
 from autotune.publish.formats import find
 from autotune.publish.formats.base import HomeFile, system_directory, variables
 from autotune.publish.formats.mca_conf import (
@@ -25,7 +26,7 @@ from autotune.publish.formats.mca_conf import (
     UserConf,
 )
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import Header, without_block
+from autotune.publish.header import Header
 from autotune.publish.install import load_text
 from autotune.publish.published_files import published
 from autotune.targets.target import Surroundings

@@ -16,10 +16,11 @@ from pathlib import Path
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish import formats as known_formats
+from autotune.publish.block import without_block
 from autotune.publish.content import Content, check_path, without_rules
 from autotune.publish.formats.base import Format
 from autotune.publish.formats.rules import RulesV1
-from autotune.publish.header import Header, series, without_block
+from autotune.publish.header import Header, series
 from autotune.publish.install import BACKUP, Text, load_text
 from autotune.publish.published_text import compose, edit
 from autotune.publish.source import PublicationSource, read_source

@@ -16,20 +16,12 @@ from pathlib import Path
 
 from autotune.config.cluster import known_family
 from autotune.errors import AutotuneError, UsageError
+from autotune.publish.block import BEGIN, CLOSE, split_block
 from autotune.publish.content import GROUPS, TABLES, Content
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.formats.rules import RulesV1
-from autotune.publish.header import (
-    BEGIN,
-    CLOSE,
-    Header,
-    blank_checksum,
-    comment_out,
-    seal,
-    series,
-    split_block,
-)
+from autotune.publish.header import Header, blank_checksum, comment_out, seal, series
 from autotune.publish.install import Text, check_owner, load_text, side_of
 from autotune.space.outside_names import Names, check_groups
 from runner.errors import RunnerError

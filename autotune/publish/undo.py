@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from autotune.errors import UsageError, WorkError
+from autotune.publish.block import Split, split_block
 from autotune.publish.formats import find
-from autotune.publish.header import Header, Split, split_block
+from autotune.publish.header import Header
 from autotune.publish.install import (
     BACKUP,
     Text,

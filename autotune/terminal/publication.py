@@ -23,7 +23,7 @@ def print_publication(
     proposal: PublicationSource, publications: list[InstalledFile], force: bool
 ) -> None:
     """Print what was published, with its proof; with ``force`` also the doubts."""
-    from autotune.publish.tune_file import gain_words
+    from autotune.publish.evidence_lines import gain_words
 
     evidence = proposal.evidence
     print_line(f"{evidence.source}: {', '.join(key_parts(evidence.setting))}")

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from autotune.collective_rules import Rule
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError, WorkError
+from autotune.publish.block import BEGIN
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
 from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import BEGIN, read_header
+from autotune.publish.header import read_header
 from autotune.publish.install import Text
 from autotune.publish.plan import FilePlan, plan_files
 from autotune.publish.published_text import edit

@@ -26,10 +26,11 @@ from autotune.datasets import load
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.prediction.parsing import settings as model_settings
 from autotune.publish import formats
+from autotune.publish.block import CLOSE
 from autotune.publish.content import TABLES, Content, Evidence
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import CLOSE, Header, comment_out, seal
+from autotune.publish.header import Header, comment_out, seal
 from autotune.publish.install import Text, load_text, put
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
