@@ -78,7 +78,7 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "classwide": DocumentKind(
         "One setting for a class of programs",
-        "autotune.anova.result:ClasswideResult",
+        "autotune.anova.classwide_result:ClasswideResult",
         ("classwide",),
     ),
     "calibrate": DocumentKind(
@@ -88,7 +88,7 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "collectives": DocumentKind(
         "Best algorithm of each collective by ranks and message size",
-        "autotune.collectives.result:CollectiveResult",
+        "autotune.collectives.algorithm_tables:CollectiveResult",
         ("collectives",),
     ),
     "importance": DocumentKind(

@@ -23,8 +23,8 @@ from multiprocessing import get_context
 import numpy as np
 from scipy import stats
 
-from autotune.anova.paired_runs import PairTerms, Program
-from autotune.anova.proof import prove_class
+from autotune.anova.class_proof import prove_class
+from autotune.anova.paired_runs import ClassProgram, PairTerms
 from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
@@ -144,7 +144,7 @@ def _evaluator(
     return cache(lambda words: SimulatedEvaluator(model, rng))
 
 
-def program(name: str, *, held_out: bool) -> Program:
+def program(name: str, *, held_out: bool) -> ClassProgram:
     """A program that is never launched."""
     target = Target(
         app=App(name=name, command=("simulated",)),
@@ -156,7 +156,7 @@ def program(name: str, *, held_out: bool) -> Program:
     )
     names = (ACTING, IDLE)
     space = Space("simulated", tuple(Parameter(n, (1, 2), "mca") for n in names))
-    return Program(target, space, held_out)
+    return ClassProgram(target, space, held_out)
 
 
 def allowed(studies: int, rate: float = 0.10, doubt: float = 0.05) -> int:

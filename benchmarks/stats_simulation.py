@@ -27,7 +27,14 @@ from autotune.stats import (
 )
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
-from autotune.stats.simulation import BASE_S, MODELS, NOISES, STEP_S, SimulatedComparison, simulate
+from autotune.stats.simulated_times import (
+    BASE_S,
+    MODELS,
+    NOISES,
+    STEP_S,
+    SimulatedComparison,
+    simulate,
+)
 from benchmarks.common import run_benchmark, table
 from benchmarks.racing_simulation import Array, Row, racing
 

@@ -3,5 +3,5 @@
 ``table`` turns a dataset or a study into rows.  ``factors``, ``interactions``, ``mixed`` and
 ``importance`` judge parameters.  ``classwide`` chooses one setting for a class of programs;
 ``pruning`` and ``proof`` measure it.  The outcome is a
-:class:`autotune.anova.result.ClasswideResult`.
+:class:`autotune.anova.classwide_result.ClasswideResult`.
 """

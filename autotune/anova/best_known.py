@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autotune.space import DEFAULT
-from autotune.stats.warnings import mad_spread
+from autotune.stats.uncertainty import mad_spread
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from autotune.anova.classwide_result import ProgramEvidence
 from autotune.anova.factors import FactorOptions, chosen_setting, judge_factors
 from autotune.anova.oneway import respond
-from autotune.anova.result import ProgramEvidence
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import RunTable
 from autotune.errors import UsageError, WorkError

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from autotune.anova.result import ProgramEvidence
+from autotune.anova.classwide_result import ProgramEvidence
 from autotune.comparison.paired_comparison import (
     ComparisonOutcome,
     ComparisonRequest,
@@ -41,7 +41,7 @@ Compare = Callable[[ComparisonRequest], ComparisonOutcome]
 
 
 @dataclass(frozen=True)
-class Program:
+class ClassProgram:
     """A program on which the setting is proven, with the space that launches it."""
 
     target: Target
@@ -108,7 +108,7 @@ class PairsOutcome:
     cut_short: bool
 
 
-def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
+def check_programs(setting: Setting, programs: Sequence[ClassProgram]) -> None:
     """Raise UsageError if one of the programs cannot be launched with the setting."""
     for program in programs:
         problems = program.space.violations(setting, grid=False)
@@ -124,7 +124,7 @@ def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
 def measure_pairs(
     first: Setting,
     second: Setting,
-    program: Program,
+    program: ClassProgram,
     plan: LookPlan,
     terms: PairTerms,
     budget_s: float | None,
@@ -160,7 +160,7 @@ def measure_pairs(
     return PairsOutcome(_row(program, outcome, terms.margin), outcome.cut_short)
 
 
-def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> ProgramEvidence:
+def _row(program: ClassProgram, outcome: ComparisonOutcome, margin: float) -> ProgramEvidence:
     comparison = outcome.decision.comparison
     row = replace(
         _empty(program),
@@ -189,12 +189,12 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
     return row
 
 
-def _no_measurement(program: Program) -> PairsOutcome:
+def _no_measurement(program: ClassProgram) -> PairsOutcome:
     words = "not measured: the budget was spent"
     return PairsOutcome(replace(_empty(program), words=words), True)
 
 
-def _empty(program: Program) -> ProgramEvidence:
+def _empty(program: ClassProgram) -> ProgramEvidence:
     target = program.target
     return ProgramEvidence(
         app=target.app.name,

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from autotune.anova.class_proof import ClasswideProof
 from autotune.anova.classwide import Choice
-from autotune.anova.paired_runs import Program
-from autotune.anova.proof import ClasswideProof
-from autotune.anova.result import ClasswideResult, Status
+from autotune.anova.classwide_result import ClasswideResult, Status
+from autotune.anova.paired_runs import ClassProgram
 from autotune.anova.table import RunTable, dataset_table
 from autotune.api.target import find_target
 from autotune.datasets import Cell, Dataset
@@ -19,7 +19,7 @@ from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.space.commutativity import commutative_values
-from autotune.space.trust import check_config_name, check_value
+from autotune.space.outside_names import check_config_name, check_value
 from autotune.targets.request import TargetRequest
 from autotune.wording import whole_number
 from runner.machine import describe_machine
@@ -80,7 +80,7 @@ def class_of(
     return table, [cell for cell in class_cells if cell.key in table.cells]
 
 
-def member(cell: Cell, place: TargetRequest, space: str | None) -> Program:
+def member(cell: Cell, place: TargetRequest, space: str | None) -> ClassProgram:
     """A cell of a dataset as a program here, on the cluster and MPI library of ``place``.
 
     Raises UsageError for an unknown application.
@@ -94,10 +94,10 @@ def member(cell: Cell, place: TargetRequest, space: str | None) -> Program:
             check_value("args", word, origin)
         app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
         target = dataclasses.replace(target, app=app)
-    return Program(target, target.space(space), held_out=False)
+    return ClassProgram(target, target.space(space), held_out=False)
 
 
-def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> Program:
+def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> ClassProgram:
     """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
     name, input_name, text = (*words, *[""] * (3 - len(words)))[:3]
     ranks = whole_number(text)
@@ -109,14 +109,14 @@ def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> P
         )
     program = {"app": name, "input": input_name or None, "ranks": ranks}
     target = find_target(place.model_copy(update=program))
-    return Program(target, target.space(space), held_out=True)
+    return ClassProgram(target, target.space(space), held_out=True)
 
 
 def result_of(
     dataset: Dataset,
     choice: Choice,
     proof: ClasswideProof | None,
-    programs: Sequence[Program],
+    programs: Sequence[ClassProgram],
     cluster: str,
     guard: bool,
 ) -> ClasswideResult:

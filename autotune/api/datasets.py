@@ -19,7 +19,7 @@ from autotune.datasets.exchange import Source, export_cells
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.space import load_space
-from autotune.space.trust import check_config_name
+from autotune.space.outside_names import check_config_name
 from autotune.store import Store, StudyRecord
 from autotune.store.keys import COMPARE, NOISE, SCREENING
 from runner.mpi.discover import find_library, launcher_of

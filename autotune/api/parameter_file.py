@@ -7,7 +7,8 @@ from pathlib import Path
 
 from autotune.measurement.result_checks import checks_words
 from autotune.notes import Note
-from autotune.publish.tune_file import NotObeyed, file_evidence, gain_words, write_tune_file
+from autotune.publish.evidence_lines import file_evidence, gain_words
+from autotune.publish.tune_file import NotObeyed, write_tune_file
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
 from autotune.study.search_result import Result

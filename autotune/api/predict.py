@@ -18,7 +18,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation
-from autotune.space.trust import check_config_name, check_values
+from autotune.space.outside_names import check_config_name, check_values
 from autotune.targets.target import Target
 from autotune.targets.wrapped_launcher import is_launcher
 from runner.errors import RunnerError

@@ -17,13 +17,8 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.measurement.events import Watcher, silent
 from autotune.measurement.result_checks import checks_words
-from autotune.publish.tune_file import (
-    NotObeyed,
-    file_evidence,
-    gain_words,
-    tune_text,
-    write_tune_file,
-)
+from autotune.publish.evidence_lines import file_evidence, gain_words
+from autotune.publish.tune_file import NotObeyed, tune_text, write_tune_file
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan, known_gain
 from autotune.store import Store

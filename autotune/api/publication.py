@@ -9,8 +9,8 @@ from pydantic import Field
 
 from autotune.document import Document, Omitted
 from autotune.publish import formats
-from autotune.publish.plan import Planned
-from autotune.publish.publication import Published, PublishedFiles, diff, preview
+from autotune.publish.plan import FilePlan
+from autotune.publish.publication import InstalledFile, PublishedFiles, diff, preview
 from autotune.publish.source import PublicationSource
 from runner.mpi.library import Library
 
@@ -59,7 +59,7 @@ class RemovedFiles(Document):
     files: list[RemovedFile]
 
 
-def planned_files(files: Sequence[Planned], library: Library, show_diff: bool) -> PlannedFiles:
+def planned_files(files: Sequence[FilePlan], library: Library, show_diff: bool) -> PlannedFiles:
     """The files that would be written, with their texts or what would change in them."""
     rows = []
     for one in files:
@@ -69,7 +69,7 @@ def planned_files(files: Sequence[Planned], library: Library, show_diff: bool) -
     return PlannedFiles(files=rows)
 
 
-def published_files(source: PublicationSource, files: Sequence[Published]) -> PublishedFiles:
+def published_files(source: PublicationSource, files: Sequence[InstalledFile]) -> PublishedFiles:
     """The files that were published."""
     return PublishedFiles(
         evidence=source.evidence.to_json(),
@@ -81,6 +81,6 @@ def published_files(source: PublicationSource, files: Sequence[Published]) -> Pu
 def format_list(library: Library) -> FormatList:
     """All formats, and which of them this library is seen to obey."""
     return [
-        FormatRow(format=one.name, summary=one.summary, cannot_be_proven=one.unobeyed(library))
+        FormatRow(format=one.name, summary=one.summary, cannot_be_proven=one.obstacle(library))
         for one in formats.everything()
     ]

@@ -52,7 +52,7 @@ class VerifyResult:
     def lost(self) -> list[FileState]:
         """Files that are not what was proven, and were not renewed."""
         renewed_paths = {one.path for one in self.renewals if one.renewed}
-        return [one for one in self.states if one.lost and one.path not in renewed_paths]
+        return [one for one in self.states if one.has_lost_proof and one.path not in renewed_paths]
 
     @property
     def ok(self) -> bool:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from autotune.calibration.candidates import algorithm_settings, level_settings
+from autotune.calibration.candidate_levels import algorithm_settings, level_settings
+from autotune.calibration.launch_rounds import CalibrationRounds
 from autotune.calibration.points import (
     COLLECTIVES,
     MESSAGES,
@@ -28,7 +29,6 @@ from autotune.calibration.response import (
     ResponseTable,
     pool_logs,
 )
-from autotune.calibration.rounds import CalibrationRounds
 from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.measurement.events import Watcher, silent
 from autotune.measurement.measured_study import MeasuredStudy

@@ -12,7 +12,7 @@ from autotune.errors import UsageError
 from autotune.terminal.render import interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
-    from autotune.anova.paired_runs import Program
+    from autotune.anova.paired_runs import ClassProgram
 
 
 @takes_request
@@ -21,10 +21,10 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
 
     The same command continues an interrupted proof.
     """
+    from autotune.anova.class_proof import prove_class
     from autotune.anova.classwide import choose
+    from autotune.anova.classwide_result import RESULTS
     from autotune.anova.paired_runs import LOOKS, PRUNE_LOOKS, PairTerms, check_programs, on_machine
-    from autotune.anova.proof import prove_class
-    from autotune.anova.result import RESULTS
     from autotune.api.anova import read_options
     from autotune.api.classwide import class_keys, class_of, member, outsider, result_of
     from autotune.datasets import load
@@ -50,7 +50,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         target_request.commutative_only,
     )
     choice = choose(table_, options, request.seed)
-    programs: list[Program] = []
+    programs: list[ClassProgram] = []
     if request.measure:
         programs = [member(cell, target_request, request.space) for cell in cells]
         programs += [outsider(words, target_request, request.space) for words in held_out_programs]

@@ -30,7 +30,7 @@ def collectives(
     To publish a proven table: autotune publish --from collectives:ID
     """
     from autotune.api.target import find_target
-    from autotune.collectives.result import TABLES
+    from autotune.collectives.algorithm_tables import TABLES
     from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ranks
     from autotune.store import Store
     from autotune.terminal.progress import Progress

@@ -53,7 +53,7 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
             database,
             request.force,
             request.spaces,
-            named=request.mpi is not None,
+            user_names_library=request.mpi is not None,
             commutative_only=request.commutative_only,
         )
     format_count = len(file_formats)

@@ -68,7 +68,7 @@ def verify_published(
                 pairs=request.pairs,
                 budget_s=request.budget_s,
                 guard=request.guard,
-                recorded=request.run_recorded,
+                run_recorded=request.run_recorded,
                 watch=progress,
             )
     remember_verifications(VerifyResult(states, checks).verifications())

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.collectives.measurement import at_size
-from autotune.collectives.proof import at, proof_plan
 from autotune.collectives.switch_points import LIBRARY, switch_points
+from autotune.collectives.table_proof import at, proof_plan
 from autotune.collectives.tournament import TableEntry
 from autotune.document import Number
 from autotune.measurement.budget import Budget, BudgetSpent

@@ -7,6 +7,7 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autotune.collectives.algorithm_tables import CollectiveResult, TablePart
 from autotune.collectives.measurement import (
     SizeMeasurement,
     micro_program,
@@ -20,7 +21,7 @@ from autotune.collectives.multi_object import (
     rival_parameters,
     rival_settings,
 )
-from autotune.collectives.proof import (
+from autotune.collectives.table_proof import (
     ProvenTable,
     between,
     fewest_pairs,
@@ -28,7 +29,6 @@ from autotune.collectives.proof import (
     loading_space,
     prove_table,
 )
-from autotune.collectives.result import CollectiveResult, TablePart
 from autotune.collectives.tournament import (
     OPERATIONS,
     TableEntry,

@@ -22,7 +22,7 @@ from autotune.datasets.recorded_space import recorded_space, space_of_record
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
-from autotune.space.trust import check_name, check_space
+from autotune.space.outside_names import check_name, check_space
 from runner.files import MIB, read_text, write_atomically
 from runner.files.json_text import parse_json
 from runner.files.paths import is_file

@@ -13,7 +13,7 @@ import numpy as np
 from autotune.errors import UsageError
 from autotune.prediction.examples import Floats
 from autotune.space import Setting
-from autotune.space.trust import check_values
+from autotune.space.outside_names import check_values
 
 
 def required_entry(data: Mapping[str, Any], key: str) -> Any:

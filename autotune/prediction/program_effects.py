@@ -26,7 +26,7 @@ from autotune.prediction.examples import LEAST_NOISE, Example
 from autotune.prediction.mapping import IN_TURN
 from autotune.prediction.parsing import integer, number, required_entry, sequence
 from autotune.space import Setting
-from autotune.space.trust import check_values
+from autotune.space.outside_names import check_values
 from runner import files
 from runner.files import MIB
 from runner.files.json_text import parse_json

@@ -18,7 +18,7 @@ from autotune.collective_rules import Rule, says_rule
 from autotune.dialects import dialect
 from autotune.errors import UsageError
 from autotune.space.commutativity import commutative_values
-from autotune.space.trust import runs_programs
+from autotune.space.outside_names import runs_programs
 
 TABLES = (
     "coll_tuned_dynamic_rules_filename",
@@ -188,8 +188,8 @@ class Content:
     @property
     def names(self) -> set[tuple[str, str]]:
         """(group, name) of every value; a rule is ("rules", collective)."""
-        found = {(group, name) for group, values in self.groups.items() for name in values}
-        return found | {("rules", rule.collective) for rule in self.rules}
+        value_names = {(group, name) for group, values in self.groups.items() for name in values}
+        return value_names | {("rules", rule.collective) for rule in self.rules}
 
     def only(self, *groups: str) -> Content:
         """The values of these groups, without rules."""
@@ -200,7 +200,7 @@ class Content:
         values.setdefault(group, {})[name] = value
         return Content(values, self.rules)
 
-    def joined(self, other: Content) -> Content:
+    def merge(self, other: Content) -> Content:
         """The values of both; those of ``other`` count where a name is in both."""
         groups = {*self.groups, *other.groups}
         return Content({g: {**self.groups.get(g, {}), **other.groups.get(g, {})} for g in groups})
@@ -232,10 +232,10 @@ def commutative_part(content: Content, family: str) -> list[str]:
     ``family`` is that of the library that loads the content.
     """
     values = {n: v for group in content.groups.values() for n, v in group.items()}
-    found = [f"{name}={value}" for name, value in sorted(commutative_values(values).items())]
+    assignments = [f"{name}={value}" for name, value in sorted(commutative_values(values).items())]
     rules = dialect(family).commutative_rules(content.rules) if content.rules else []
     algorithms = dict.fromkeys((rule.collective, rule.algorithm) for rule in rules)
-    return found + [f"rules for {name}: algorithm {number}" for name, number in algorithms]
+    return assignments + [f"rules for {name}: algorithm {number}" for name, number in algorithms]
 
 
 def without_rules(content: Content) -> Content:

@@ -2,9 +2,6 @@
 
 People read the comment lines; autotune reads ``data:`` (JSON). The whole file can be rendered again
 from the data, so every other line shows whether it was edited. ``checksum:`` shows it of the data.
-
-The second part finds the published block in a file, between two marks, and the lines of others
-around it.
 """
 
 from __future__ import annotations
@@ -18,8 +15,9 @@ from typing import Any
 
 from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
+from autotune.publish.block import BEGIN
 from autotune.publish.content import Content, Evidence, comment_text, commutative_part
-from autotune.publish.tune_file import gain_words
+from autotune.publish.evidence_lines import gain_words
 from autotune.wording import UNGUARDED, key_parts
 from runner.files.json_text import parse_json
 from runner.mpi.library import Library
@@ -89,40 +87,43 @@ class Header:
 
         ``among_others``: lines of others stay in the file.
         """
-        seen = self.evidence
+        evidence = self.evidence
         by_hand = f"put {self.backup} back in its place" if self.backup else "remove this file"
         if among_others:
             by_hand = "take these lines out, from the first mark to the second"
-        said = [
+        origin = f"{evidence.source}, {evidence.runs} runs of {', '.join(evidence.programs)}"
+        statements = [
             f"autotune {self.tool}, {self.date}, format {self.format}",
             f"cluster: {self.cluster}, fingerprint {self.fingerprint}",
             f"for: {self.mpi}",
-            f"evidence: {seen.source}, {seen.runs} runs of {', '.join(seen.programs)}, {seen.date}",
-            f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}",
-            *([f"checks: {seen.checked}"] if seen.checked else []),
-            *renewal_lines(seen.renewed),
-            f"setting: {' '.join(key_parts(seen.setting))}".replace('"', ""),
+            f"evidence: {origin}, {evidence.date}",
+            f"{evidence.gain_title}: {gain_words(evidence.gain, evidence.gain_ci)}",
+            *([f"checks: {evidence.checked}"] if evidence.checked else []),
+            *renewal_lines(evidence.renewed),
+            f"setting: {' '.join(key_parts(evidence.setting))}".replace('"', ""),
             f"probe: {self.probe}",
             f"undo: autotune unpublish FILE, or by hand: {by_hand}",
         ]
-        if not seen.proven:
-            said.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
-        if seen.commutative_only and (unsafe := commutative_part(self.content, self.family)):
-            said.insert(
+        if not evidence.proven:
+            statements.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
+        if evidence.commutative_only and (unsafe := commutative_part(self.content, self.family)):
+            statements.insert(
                 0,
                 "ONLY FOR PROGRAMS WHOSE OPERATIONS ALL COMMUTE (commutative-only), others get "
                 f"wrong results: {', '.join(unsafe)}",
             )
-        if not seen.guarded:
-            said.insert(0, f"{UNGUARDED.upper()}: other programs may have made the difference")
+        if not evidence.guarded:
+            statements.insert(
+                0, f"{UNGUARDED.upper()}: other programs may have made the difference"
+            )
         if not self.proven:
-            said.insert(0, "UNPROVEN: no library here was seen to obey this file")
+            statements.insert(0, "UNPROVEN: no library here was seen to obey this file")
         # Characters that could end an HTML comment are written as JSON escapes.
-        packed = json.dumps(self.data(), sort_keys=True, separators=(",", ":"))
+        data_json = json.dumps(self.data(), sort_keys=True, separators=(",", ":"))
         for sign, escape in _ESCAPES.items():
-            packed = packed.replace(sign, escape)
-        comments = [part for line in said for part in _parts(comment_text(line))]
-        first, *more = _parts(packed)
+            data_json = data_json.replace(sign, escape)
+        comments = [part for line in statements for part in _parts(comment_text(line))]
+        first, *more = _parts(data_json)
         return [BEGIN, *comments, f"data: {first}", *(f"data+ {part}" for part in more), BLANK]
 
 
@@ -152,11 +153,23 @@ def series(library: Library) -> str:
 def _check(header: Header) -> None:
     """Raise TypeError or ValueError for a value of a wrong type or form.  A header comes from
     outside, and undoing a publication relies on it."""
-    seen, content = header.evidence, header.content
+    evidence, content = header.evidence, header.content
     texts = [header.format, header.cluster, header.tool, header.date, header.mpi, header.probe]
-    texts += [header.fingerprint, header.backup or "", *seen.programs, seen.date, seen.machine]
-    texts += [seen.source, seen.status, seen.setting, seen.mpi_family, seen.mpi_version]
-    texts += [seen.cluster, seen.mpi_bin, seen.over, seen.checked]
+    texts += [
+        header.fingerprint,
+        header.backup or "",
+        *evidence.programs,
+        evidence.date,
+        evidence.machine,
+    ]
+    texts += [
+        evidence.source,
+        evidence.status,
+        evidence.setting,
+        evidence.mpi_family,
+        evidence.mpi_version,
+    ]
+    texts += [evidence.cluster, evidence.mpi_bin, evidence.over, evidence.checked]
     texts += [*content.groups]
     for values in content.groups.values():
         texts += [word for pair in values.items() for word in pair]
@@ -166,38 +179,44 @@ def _check(header: Header) -> None:
         raise TypeError("a value that should be text is not text")
     if header.backup is not None and not is_file_name(header.backup):
         raise ValueError(f"{header.backup!r} is not the name of a backup")
-    for cluster in (header.cluster, seen.cluster):
+    for cluster in (header.cluster, evidence.cluster):
         if names_path(cluster):  # Cluster definitions contain words for mpirun.
             raise ValueError(f"the cluster {cluster!r:.80} is a path, not a name")
-    gains = [seen.gain, *(seen.gain_ci or ())]
-    numbers = [seen.runs, *(gain for gain in gains if gain is not None)]
+    gains = [evidence.gain, *(evidence.gain_ci or ())]
+    numbers = [evidence.runs, *(gain for gain in gains if gain is not None)]
     numbers += [n for r in content.rules for n in (r.comm_size, r.message, r.fanout, r.segment)]
     if not all(isinstance(number, int | float) and abs(number) < 2**63 for number in numbers):
         raise TypeError("a value that should be a number is not a number")
-    if not all(isinstance(one, dict) for one in seen.check):
+    if not all(isinstance(one, dict) for one in evidence.check):
         raise TypeError("a check is not a table")
-    _check_renewed(seen.renewed)
-    flags = (header.proven, header.guards, seen.proven, seen.guarded, seen.commutative_only)
+    _check_renewal(evidence.renewed)
+    flags = (
+        header.proven,
+        header.guards,
+        evidence.proven,
+        evidence.guarded,
+        evidence.commutative_only,
+    )
     for flag in flags:
         if not isinstance(flag, bool):
             raise TypeError("proven, guards, guarded or commutative_only is neither true nor false")
 
 
-def renewal_lines(renewed: Mapping[str, Any]) -> list[str]:
+def renewal_lines(renewal: Mapping[str, Any]) -> list[str]:
     """What a later measurement showed, for the header and for people."""
-    if not renewed:
+    if not renewal:
         return []
-    head = f"measured again with {renewed['mpi_version']}, {renewed['date']}"
-    return [f"{head}: {words}" for words in renewed["words"]]
+    head = f"measured again with {renewal['mpi_version']}, {renewal['date']}"
+    return [f"{head}: {words}" for words in renewal["words"]]
 
 
-def _check_renewed(renewed: Any) -> None:
-    if not isinstance(renewed, dict):
+def _check_renewal(renewal: Any) -> None:
+    if not isinstance(renewal, dict):
         raise TypeError("renewed is not a table")
-    if not renewed:
+    if not renewal:
         return
-    words = renewed["words"]
-    texts = [renewed["mpi_version"], renewed["mpi_bin"], renewed["date"]]
+    words = renewal["words"]
+    texts = [renewal["mpi_version"], renewal["mpi_bin"], renewal["date"]]
     if not isinstance(words, list) or not all(isinstance(text, str) for text in texts + words):
         raise TypeError("a value of renewed that should be text is not text")
 
@@ -222,56 +241,14 @@ def read_header(text: str) -> Header | None:
         ) from None
 
 
-def commented(lines: list[str], sign: tuple[str, str]) -> str:
+def comment_out(lines: list[str], sign: tuple[str, str]) -> str:
     """The lines as comments: each line between the two comment marks of the format."""
     return "".join(f"{sign[0]}{line}{sign[1]}\n" for line in lines)
 
 
-BEGIN = ">>> published by autotune"
-CLOSE = "<<< end of what autotune published"
 BLANK = "checksum: sha256:" + "0" * 64
 """The line of the checksum before the checksum is computed."""
 _CHECKSUM = re.compile(r"checksum: sha256:([0-9a-f]{64})")
-
-
-@dataclass(frozen=True)
-class Split:
-    """A text in three parts of whole lines; ``block`` begins and ends with the marks."""
-
-    before: str
-    block: str
-    after: str
-
-    @property
-    def others(self) -> str:
-        """The lines that autotune did not write."""
-        return self.before + self.after
-
-
-def split_published(text: str) -> Split | None:
-    """The parts of a text with one published block; None unless both marks are there exactly once
-    and in their order."""
-    lines = text.splitlines(keepends=True)
-    begins = [n for n, line in enumerate(lines) if BEGIN in line]
-    ends = [n for n, line in enumerate(lines) if CLOSE in line]
-    if len(begins) != 1 or len(ends) != 1 or begins > ends:
-        return None
-    first, last = begins[0], ends[0] + 1
-    return Split("".join(lines[:first]), "".join(lines[first:last]), "".join(lines[last:]))
-
-
-def without_block(text: str) -> str:
-    """``text`` without the published block: from the first mark to the second, or to the end if the
-    second mark is missing."""
-    kept, inside = [], False
-    for line in text.splitlines(keepends=True):
-        if BEGIN in line:
-            inside = True
-        if not inside:
-            kept.append(line)
-        if CLOSE in line:
-            inside = False
-    return "".join(kept)
 
 
 def seal(text: str) -> str:
@@ -282,11 +259,11 @@ def seal(text: str) -> str:
     library's own, which need not be here.
     """
     head, _, rest = text.partition(BLANK)
-    covered = (_data_text(head) or "") + (rest if rest.startswith("\n{") else "")
-    digits = hashlib.sha256(covered.encode(errors="surrogateescape")).hexdigest()
+    checksum_text = (_data_text(head) or "") + (rest if rest.startswith("\n{") else "")
+    digits = hashlib.sha256(checksum_text.encode(errors="surrogateescape")).hexdigest()
     return text.replace(BLANK, f"checksum: sha256:{digits}", 1)
 
 
-def unsealed(text: str) -> str:
+def blank_checksum(text: str) -> str:
     """``text`` with a blank checksum, to compare the other lines only."""
     return _CHECKSUM.sub(BLANK, text, count=1)

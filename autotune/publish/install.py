@@ -48,14 +48,14 @@ class Text:
         return read_header(self.whole)
 
 
-def read_installed(path: Path) -> Text | None:
+def load_text(path: Path) -> Text | None:
     """The file at ``path`` with the file beside it; None if it does not exist.
 
     Raises UsageError if it cannot be read.
     """
     try:
         main = _read(path)
-        side = None if main is None else read_beside(path, side_of(path).name)
+        side = None if main is None else read_companion(path, side_of(path).name)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as problem:
@@ -95,7 +95,7 @@ def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> 
     raises, after the rollback.
     """
     check_owners(path, backup_of(path))
-    before = read_installed(path)
+    before = load_text(path)
     backup = backup and before is not None
     earlier: FileContent | None = None
     try:
@@ -120,7 +120,7 @@ def _back_up(path: Path) -> FileContent | None:
     """Copy the file to its backup; returns what the backup was before.  Raises OSError."""
     present = _read(path)
     assert present is not None
-    earlier = read_beside(path, backup_of(path).name)
+    earlier = read_companion(path, backup_of(path).name)
     with _folder(path) as folder:
         folder.replace(backup_of(path).name, present)
     return earlier
@@ -139,7 +139,7 @@ def _restore(path: Path, before: Text | None) -> None:
         put(path, before)
         return
     remove_file(path)
-    remove_beside(path, side_of(path).name)
+    remove_companion(path, side_of(path).name)
 
 
 def put(path: Path, text: Text, like: FileContent | None = None) -> None:
@@ -155,7 +155,7 @@ def put(path: Path, text: Text, like: FileContent | None = None) -> None:
         folder.replace(real.name, FileContent(content, rights.mode, rights.uid, rights.gid))
     side = side_of(path).name
     if text.side is None:
-        remove_beside(path, side)
+        remove_companion(path, side)
         return
     with _folder(path) as folder:
         rights = folder.read(side, _LARGEST) or FileContent(b"")
@@ -169,7 +169,7 @@ def _read(path: Path) -> FileContent | None:
         return folder.read(real.name, _LARGEST)
 
 
-def read_beside(path: Path, name: str) -> FileContent | None:
+def read_companion(path: Path, name: str) -> FileContent | None:
     """The file ``name`` beside the published file ``path``; None if there is none.
 
     Raises OSError, also for a link and for more than 4 MiB, and UsageError for a file of another
@@ -191,10 +191,10 @@ def read_beside(path: Path, name: str) -> FileContent | None:
 
 def remove_file(path: Path) -> None:
     """Remove the file, or the link to it, if there is one; raises OSError."""
-    remove_beside(path, path.name)
+    remove_companion(path, path.name)
 
 
-def remove_beside(path: Path, name: str) -> None:
+def remove_companion(path: Path, name: str) -> None:
     """Remove the file ``name`` beside ``path``, if there is one; raises OSError."""
     with _folder(path) as folder:
         folder.remove(name)
@@ -204,7 +204,7 @@ def _folder(path: Path) -> OpenFolder:
     return OpenFolder(real_path(path.absolute().parent, folder=True))
 
 
-def keep_edited(path: Path) -> Path:
+def save_edits(path: Path) -> Path:
     """Copy a hand-edited file aside before it is replaced; returns the copy.  Raises WorkError."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
     copy = path.with_name(f"{path.name}.edited-{now}")
@@ -227,10 +227,10 @@ def real_path(path: Path, folder: bool = False) -> Path:
 
     Raises OSError, and UsageError for a link that another user could have put there.
     """
-    seen: dict[Path, Step] = {}
+    steps_by_path: dict[Path, Step] = {}
     try:
         for step in steps(path):
-            above = seen.get(step.place.parent)
+            above = steps_by_path.get(step.place.parent)
             if step.is_link and stranger(step) and not _of_site(step, above, folder):
                 raise UsageError(
                     f"{step.place}, on the way to {path}, is a link of user {step.state.st_uid}, "
@@ -238,7 +238,7 @@ def real_path(path: Path, folder: bool = False) -> Path:
                     "itself",
                     code="published.link",
                 )
-            seen[step.place] = step
+            steps_by_path[step.place] = step
             last = step.place
     except FileNotFoundError:
         if os.path.lexists(path):  # A link that leads nowhere.

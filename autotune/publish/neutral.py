@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import WorkError
+from autotune.publish.block import without_block
 from autotune.publish.formats import find
 from autotune.publish.formats.base import HomeFile, system_directory, variables
 from autotune.publish.formats.mca_conf import (
@@ -25,8 +26,8 @@ from autotune.publish.formats.mca_conf import (
     UserConf,
 )
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import Header, without_block
-from autotune.publish.install import read_installed
+from autotune.publish.header import Header
+from autotune.publish.install import load_text
 from autotune.publish.published_files import published
 from autotune.targets.target import Surroundings
 from runner import files
@@ -67,21 +68,23 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     user: dict[str, str] = {}
     system: dict[str, str] = {}
     for path in published():
-        text = read_installed(path)
+        text = load_text(path)
         header = None if text is None else text.header
         if text is None or header is None:
             continue
         fmt = find(header.format)
         if isinstance(fmt, HomeFile):
             if _takes_part(fmt, path, library, environment):
-                kept = without_block(text.main)
+                others = without_block(text.main)
                 if isinstance(fmt, InstallationFile):
-                    system[fmt.file] = kept
+                    system[fmt.file] = others
                 else:
-                    user[fmt.relative] = kept
+                    user[fmt.relative] = others
                 files.append(path)
-        elif isinstance(fmt, Script) and (set_here := _set_by(header, library, environment)):
-            unset |= set_here
+        elif isinstance(fmt, Script) and (
+            script_variables := _set_by(header, library, environment)
+        ):
+            unset |= script_variables
             files.append(path)
     env: dict[str, str] = {}
     options: list[str] = []
@@ -114,7 +117,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
 
 def _takes_part(fmt: HomeFile, path: Path, library: Library, env: Mapping[str, str]) -> bool:
     """Whether launches of this library in this environment read the file at ``path``."""
-    if fmt.unobeyed(library) is not None or _PARAM_FILES in env or "HOME" not in env:
+    if fmt.obstacle(library) is not None or _PARAM_FILES in env or "HOME" not in env:
         return False
     if fmt.cluster_wide:
         return real_path(path.parent) == real_path(system_directory(library))
@@ -123,9 +126,9 @@ def _takes_part(fmt: HomeFile, path: Path, library: Library, env: Mapping[str, s
 
 def _set_by(header: Header, library: Library, environment: Mapping[str, str]) -> set[str]:
     """The variables in the environment that a script with this header has set."""
-    said = variables(header.content, library)
-    same = {name for name, value in said.items() if environment.get(name) == value}
-    return same if same == set(said) else set()
+    settings = variables(header.content, library)
+    same = {name for name, value in settings.items() if environment.get(name) == value}
+    return same if same == set(settings) else set()
 
 
 def _place(texts: list[tuple[str, str]]) -> Path:

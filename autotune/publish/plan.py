@@ -16,13 +16,14 @@ from pathlib import Path
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish import formats as known_formats
+from autotune.publish.block import without_block
 from autotune.publish.content import Content, check_path, without_rules
 from autotune.publish.formats.base import Format
 from autotune.publish.formats.rules import RulesV1
-from autotune.publish.header import Header, series, without_block
-from autotune.publish.install import BACKUP, Text, read_installed
+from autotune.publish.header import Header, series
+from autotune.publish.install import BACKUP, Text, load_text
+from autotune.publish.published_text import compose, edit
 from autotune.publish.source import PublicationSource, read_source
-from autotune.publish.trust import compose, edit
 from autotune.store import Store
 from runner.files.paths import is_folder
 from runner.machine import describe_machine
@@ -31,25 +32,25 @@ from runner.types import LIBRARY
 
 
 @dataclass(frozen=True)
-class Planned:
-    """One planned file.  ``old`` is the present content; ``unobeyed`` says why nothing can prove
+class FilePlan:
+    """One planned file.  ``old`` is the present content; ``obstacle`` says why nothing can prove
     the file, None if it can be proven."""
 
     fmt: Format
     path: Path
     content: Content
     header: Header
-    kept: str
+    others: str
     old: Text | None
-    edited: bool
+    has_edits: bool
     backup: bool
-    unobeyed: str | None
+    obstacle: str | None
 
     def text(self, content: Content, library: Library, probe: str) -> Text:
         """The file with ``content`` (its own, or a canary's); ``probe`` says what a probe
         showed."""
         header = replace(self.header, content=self.content, probe=probe)
-        return compose(self.fmt, header, content, self.kept, library)
+        return compose(self.fmt, header, content, self.others, library)
 
 
 def plan_files(
@@ -61,7 +62,7 @@ def plan_files(
     *,
     force: bool = False,
     unproven: bool = False,
-) -> list[Planned]:
+) -> list[FilePlan]:
     """The files that would be published, rules files first.
 
     Raises UsageError for doubts and for files that would be lost (both unless ``force``), for
@@ -85,8 +86,8 @@ def plan_files(
             "lmod, sh).",
             code="publish.not_classwide",
         )
-    unobeyed = {fmt.name: fmt.unobeyed(library) for fmt in formats}
-    for name, why in unobeyed.items():
+    obstacles = {fmt.name: fmt.obstacle(library) for fmt in formats}
+    for name, why in obstacles.items():
         if why is not None and not unproven:
             raise UsageError(
                 f"{name} cannot be proven here: {why}.\n--unproven writes it anyway, and "
@@ -94,7 +95,7 @@ def plan_files(
                 code="publish.unprovable",
             )
     return [
-        _planned(fmt, content, path, proposal, cluster, library, unobeyed[fmt.name], force)
+        _plan_file(fmt, content, path, proposal, cluster, library, obstacles[fmt.name], force)
         for fmt, content, path in _parts(proposal.content, formats, cluster, library, out)
     ]
 
@@ -149,11 +150,11 @@ def _parts(
     """Each format with its part of the content; raises UsageError unless they cover all of it."""
     tables: list[Format] = [fmt for fmt in formats if isinstance(fmt, RulesV1)]
     parts = [(f, f.part(content, library), _path(f, cluster, library, out)) for f in tables]
-    rest, covered = content, set[tuple[str, str]]()
+    rest, covered_names = content, set[tuple[str, str]]()
     if any(part.rules for _, part, _ in parts):
         # The rules, and the parameters that they replace.
         rest = without_rules(content)
-        covered = {name for name in content.names - rest.names if name[0] != "rules"}
+        covered_names = {name for name in content.names - rest.names if name[0] != "rules"}
     for fmt, _, path in parts if len(formats) > 1 else ():
         for name, value in fmt.naming(check_path(str(path))).items():
             rest = rest.with_value(LIBRARY, name, value)
@@ -161,16 +162,16 @@ def _parts(
         if fmt not in tables:
             parts.append((fmt, fmt.part(rest, library), _path(fmt, cluster, library, out)))
     for fmt, part, _ in parts:
-        covered |= part.names
+        covered_names |= part.names
         if not part.names:
             raise UsageError(
                 f"the setting has nothing that the format {fmt.name} can express",
                 code="publish.not_expressible",
             )
-    if missing := content.names - covered:
-        listed = ", ".join(sorted(name for _, name in missing))
+    if missing := content.names - covered_names:
+        names = ", ".join(sorted(name for _, name in missing))
         raise UsageError(
-            f"{listed} cannot be expressed in {', '.join(f.name for f in formats)}, and a "
+            f"{names} cannot be expressed in {', '.join(f.name for f in formats)}, and a "
             "part of a setting is not what was proven.\nAdd a format for the rest (mapping "
             "and binding of Open MPI 5: --format prte-user or prte-system), or use one "
             "that holds all: --format sh.",
@@ -196,18 +197,18 @@ def _is_folder(out: Path) -> bool:
 
 def _refuse_same(parts: Sequence[tuple[Format, Content, Path]]) -> None:
     """Raise UsageError for two formats with the same path: the second would replace the first."""
-    seen: dict[Path, str] = {}
+    names_by_path: dict[Path, str] = {}
     for fmt, _, path in parts:
-        if path in seen:
+        if path in names_by_path:
             raise UsageError(
-                f"{seen[path]} and {fmt.name} would both write {path}; publish them with two "
-                "commands, or use one format that holds all: --format sh",
+                f"{names_by_path[path]} and {fmt.name} would both write {path}; publish them with "
+                "two commands, or use one format that holds all: --format sh",
                 code="publish.same_file",
             )
-        seen[path] = fmt.name
+        names_by_path[path] = fmt.name
 
 
-def _planned(
+def _plan_file(
     fmt: Format,
     content: Content,
     path: Path,
@@ -216,19 +217,19 @@ def _planned(
     library: Library,
     why: str | None,
     force: bool,
-) -> Planned:
-    old = read_installed(path)
-    kept, backup, make = "", None, False
-    edited = False
+) -> FilePlan:
+    old = load_text(path)
+    others, backup, make = "", None, False
+    has_edits = False
     if old is not None:
         before = old.header
-        edited = before is not None and edit(path, old, before) is not None
-        _refuse_loss(path, fmt, before is not None, edited, force)
+        has_edits = before is not None and edit(path, old, before) is not None
+        _refuse_loss(path, fmt, before is not None, has_edits, force)
         if before is None:
             backup, make = path.name + BACKUP, True
         else:
             backup = before.backup
-        kept = lines_of_others(fmt, old)
+        others = lines_of_others(fmt, old)
     header = Header(
         format=fmt.name,
         cluster=cluster.name,
@@ -243,17 +244,17 @@ def _planned(
         evidence=proposal.evidence,
         guards=fmt.guards,
     )
-    return Planned(fmt, path, content, header, kept, old, edited, make, why)
+    return FilePlan(fmt, path, content, header, others, old, has_edits, make, why)
 
 
 def lines_of_others(fmt: Format, text: Text) -> str:
     """The lines of others that stay in a file, whole lines each."""
-    kept = without_block(text.main) if fmt.merges else ""
-    return kept if not kept or kept.endswith("\n") else f"{kept}\n"
+    others = without_block(text.main) if fmt.merges else ""
+    return others if not others or others.endswith("\n") else f"{others}\n"
 
 
-def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool) -> None:
-    if edited and not force:
+def _refuse_loss(path: Path, fmt: Format, ours: bool, has_edits: bool, force: bool) -> None:
+    if has_edits and not force:
         raise UsageError(
             f"{path} was edited after autotune published it.\n--force replaces it and "
             "saves the edited file beside it.",

@@ -29,7 +29,7 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 TIMEOUT_S = 60.0
 DEAD = ("failed", "launch_error", "no_mpi")
 Names = set[tuple[str, str]]
-Stage = Callable[[Content], str]
+FullText = Callable[[Content], str]
 """The whole text of the file with the given content."""
 
 
@@ -65,42 +65,42 @@ class Prober:
         """A new private directory."""
         return Path(tempfile.mkdtemp(dir=self._places.path))
 
-    def staged(self, fmt: Format, text: str) -> Loading:
-        """Stage a private copy of ``text``.  A cluster-wide file is loaded without the caller's own
+    def stage(self, fmt: Format, text: str) -> Loading:
+        """Write a private copy of ``text``.  A cluster-wide file is loaded without the caller's own
         files, which would have precedence."""
-        loading = fmt.staged(text, self.place(), self.library)
+        loading = fmt.stage(text, self.place(), self.library)
         if fmt.cluster_wide:
             return Loading({"HOME": str(self.place())} | dict(loading.env), loading.options)
         return loading
 
-    def prove(self, fmt: Format, content: Content, stage: Stage) -> str:
+    def prove(self, fmt: Format, content: Content, full_text: FullText) -> str:
         """Stage the file and test that it is obeyed; returns a sentence about what was seen.
 
         First come the canaries: each must stop a launch that runs with the real file.  Raises
         NotObeyed with the values that had no effect.
         """
         canaries = fmt.canaries(content, self.library)
-        ended = [(canary, self._canary(fmt, canary, stage)) for canary in canaries]
-        loading = self.staged(fmt, stage(content))
+        canary_runs = [(canary, self._canary(fmt, canary, full_text)) for canary in canaries]
+        loading = self.stage(fmt, full_text(content))
         biggest = max(canaries, key=lambda c: c.ranks, default=Canary(content, frozenset()))
         record = self.run(loading, content, fmt, biggest.operation, biggest.ranks, biggest.options)
-        seen: Names = self._read_back(record, fmt, content)
-        for canary, other in ended:
+        observed_names: Names = self._read_back(record, fmt, content)
+        for canary, other in canary_runs:
             if other.state in DEAD or (not canary.dies and _bound_otherwise(record, other)):
-                seen |= canary.names
-        self._loaded(fmt, loading, content)
-        seen |= self._told(fmt, loading, content)
-        if missing := content.names - seen:
-            raise NotObeyed(_unseen(fmt, missing, ended), code="publish.not_obeyed")
-        acted = "; canaries acted" if canaries else ""
-        return f"{count(len(content.names), 'value')} seen in force in a private copy{acted}"
+                observed_names |= canary.names
+        self._check_variables(fmt, loading, content)
+        observed_names |= self._values_in_force(fmt, loading, content)
+        if missing := content.names - observed_names:
+            raise NotObeyed(_unseen(fmt, missing, canary_runs), code="publish.not_obeyed")
+        canary_words = "; canaries acted" if canaries else ""
+        return f"{count(len(content.names), 'value')} seen in force in a private copy{canary_words}"
 
     def check(self, fmt: Format, content: Content, loading: Loading) -> None:
         """Test that a file in place is obeyed; raises NotObeyed."""
         ranks = 3 if content.rules else 0
         self._read_back(self.run(loading, content, fmt, "allreduce", ranks), fmt, content)
-        self._loaded(fmt, loading, content)
-        self._told(fmt, loading, content)
+        self._check_variables(fmt, loading, content)
+        self._values_in_force(fmt, loading, content)
 
     def run(
         self,
@@ -112,39 +112,41 @@ class Prober:
         options: tuple[str, ...] = (),
     ) -> RunRecord:
         """Launch the probe program, with ``options``, once with the file."""
-        expected = expected_values(fmt, content, self.library)
-        placed = bool(content.groups.get("placement"))
+        expected_params = expected_values(fmt, content, self.library)
+        has_placement = bool(content.groups.get("placement"))
         cores = self.cluster.cores or self.cluster.cores_per_node or describe_machine().cores
         # Rules are for numbers of ranks.
         ranks = ranks if content.rules else max(ranks, self._fewest)
         # A mapping on the command line would have precedence over the one to be tested.
-        ranks = min(ranks, cores) if placed else ranks
-        words = _fixed(self.cluster.options(self.library), set(expected), placed)
+        ranks = min(ranks, cores) if has_placement else ranks
+        words = _cluster_options(
+            self.cluster.options(self.library), set(expected_params), has_placement
+        )
         spec = LaunchSpec(
             program=tuple(small_program(self.library, operation, options)),
             ranks=ranks,
             env=_own_library(self.library) | dict(loading.env),
-            expected=expected,
+            expected=expected_params,
             expected_variables=dict(content.groups.get("env", {})),
             launch_options=(*words, *loading.options),
-            oversubscribe=ranks > cores and not placed,
+            oversubscribe=ranks > cores and not has_placement,
             timeout_s=TIMEOUT_S,
         )
-        self.runner.adapter = adapter(_moved(self.library, loading))
+        self.runner.adapter = adapter(_with_system_copy(self.library, loading))
         return self.runner.run(spec)
 
-    def _canary(self, fmt: Format, canary: Canary, stage: Stage) -> RunRecord:
-        loading = self.staged(fmt, stage(canary.content))
+    def _canary(self, fmt: Format, canary: Canary, full_text: FullText) -> RunRecord:
+        loading = self.stage(fmt, full_text(canary.content))
         # Read-back does not matter here, because the launch must fail before it.
-        shown = Content(canary.content.only("placement").groups, canary.content.rules)
-        return self.run(loading, shown, fmt, canary.operation, canary.ranks, canary.options)
+        readable_part = Content(canary.content.only("placement").groups, canary.content.rules)
+        return self.run(loading, readable_part, fmt, canary.operation, canary.ranks, canary.options)
 
     def _read_back(self, record: RunRecord, fmt: Format, content: Content) -> Names:
         wrong = [
             f"{name} = {r.requested} became {r.effective or r.state}"
             + (f" (from {r.source})" if r.source else "")
             for name, r in record.read_back.items()
-            if r.state not in ("in force", "not observable") and not _taken(r)
+            if r.state not in ("in force", "not observable") and not _has_value(r)
         ]
         if wrong:
             raise NotObeyed(
@@ -155,67 +157,73 @@ class Prober:
                 f"{fmt.name}: a launch with the file does not run: {record.state}: {record.reason}",
                 code="publish.not_obeyed",
             )
-        seen = {n for n, r in record.read_back.items() if r.state == "in force" or _taken(r)}
-        said = rule_variables(content, self.library)
+        observed_names = {
+            n for n, r in record.read_back.items() if r.state == "in force" or _has_value(r)
+        }
+        rule_values = rule_variables(content, self.library)
         return {
             (group, name)
             for group, values in content.groups.items()
             for name in values
-            if group in ("mca", "env") and name in seen
-        } | {("rules", collective) for collective, (name, _) in said.items() if name in seen}
+            if group in ("mca", "env") and name in observed_names
+        } | {
+            ("rules", collective)
+            for collective, (name, _) in rule_values.items()
+            if name in observed_names
+        }
 
-    def _loaded(self, fmt: Format, loading: Loading, content: Content) -> None:
+    def _check_variables(self, fmt: Format, loading: Loading, content: Content) -> None:
         """Raise NotObeyed if a script sets other variables than it should."""
         if not isinstance(fmt, Script):
             return
-        wanted = variables(content, self.library)
-        wrong = [n for n, v in wanted.items() if loading.env.get(n) != v]
+        settings = variables(content, self.library)
+        wrong = [n for n, v in settings.items() if loading.env.get(n) != v]
         if wrong:
             raise NotObeyed(
                 f"{fmt.name}: the file does not set {', '.join(sorted(wrong))}",
                 code="publish.not_obeyed",
             )
-        extra = set(loading.env) - set(wanted)
+        extra = set(loading.env) - set(settings)
         if extra:
             raise NotObeyed(
                 f"{fmt.name}: the file also sets {', '.join(sorted(extra))}",
                 code="publish.not_obeyed",
             )
 
-    def _told(self, fmt: Format, loading: Loading, content: Content) -> Names:
+    def _values_in_force(self, fmt: Format, loading: Loading, content: Content) -> Names:
         """Numbers that a command of the library (MPICH's ``mpivars``) shows in force.  A choice
         (shown as its number) and text are left to the canaries.  Raises NotObeyed for a name that
         the library does not have."""
-        wanted = content.groups.get(LIBRARY, {})
-        if not wanted:
+        parameters = content.groups.get(LIBRARY, {})
+        if not parameters:
             return set()
-        shown = adapter(self.library).values_in_force({**os.environ, **loading.env})
-        if unknown := sorted(set(wanted) - set(shown)) if shown else []:
+        values = adapter(self.library).values_in_force({**os.environ, **loading.env})
+        if unknown := sorted(set(parameters) - set(values)) if values else []:
             raise NotObeyed(
                 f"{fmt.name}: {self.library.family} {self.library.version} has no variable "
                 f"{', '.join(unknown)}",
                 code="parameter.unknown",
             )
-        return {(LIBRARY, name) for name, value in wanted.items() if shown.get(name) == value}
+        return {(LIBRARY, name) for name, value in parameters.items() if values.get(name) == value}
 
 
-def _taken(back: ReadBack) -> bool:
+def _has_value(back: ReadBack) -> bool:
     """Whether the library has the value, although its component is not used in the probe."""
     return back.state == "inactive" and back.effective is not None
 
 
 def _bound_otherwise(record: RunRecord, other: RunRecord) -> bool:
-    seen = bool(record.bindings and other.bindings)
-    return seen and record.bindings != other.bindings
+    has_bindings = bool(record.bindings and other.bindings)
+    return has_bindings and record.bindings != other.bindings
 
 
-def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord]]) -> str:
-    listed = ", ".join(sorted(name for _, name in missing))
-    ran = [record for canary, record in ended if canary.names & missing]
+def _unseen(fmt: Format, missing: Names, canary_runs: Sequence[tuple[Canary, RunRecord]]) -> str:
+    names = ", ".join(sorted(name for _, name in missing))
+    ran = [record for canary, record in canary_runs if canary.names & missing]
     if not ran:
-        return f"{fmt.name}: no observable value shows whether {listed} took effect"
+        return f"{fmt.name}: no observable value shows whether {names} took effect"
     return (
-        f"{fmt.name}: the file is not obeyed: other values in place of {listed} should "
+        f"{fmt.name}: the file is not obeyed: other values in place of {names} should "
         f"have stopped or changed the launch, but it ended with {ran[-1].state}, ranks "
         f"bound to {' | '.join(ran[-1].bindings) or 'nothing that was seen'}"
     )
@@ -223,22 +231,24 @@ def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord
 
 def expected_values(fmt: Format, content: Content, library: Library) -> dict[str, str]:
     """Library parameters that a launch with the file must read back."""
-    return fmt.expected(content, library) if adapter(library).reads_back else {}
+    return fmt.expected_parameters(content, library) if adapter(library).reads_back else {}
 
 
-def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str, ...]:
+def _cluster_options(
+    options: tuple[str, ...], names: set[str], has_placement: bool
+) -> tuple[str, ...]:
     """The cluster's launch options without those that have precedence over what is tested."""
     words, left = list(without_parameters(options, names)), []
     while words:
         word = words.pop(0)
-        if placed and word in ("--map-by", "--bind-to", "--rank-by") and words:
+        if has_placement and word in ("--map-by", "--bind-to", "--rank-by") and words:
             words.pop(0)
         else:
             left.append(word)
     return tuple(left)
 
 
-def _moved(library: Library, loading: Loading) -> Library:
+def _with_system_copy(library: Library, loading: Loading) -> Library:
     """``library`` with its system files in a copy: it then reads no others."""
     info = library.params.get("mca_base_param_files")
     if info is None or SYSTEM_VARIABLE not in loading.env:

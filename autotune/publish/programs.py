@@ -36,13 +36,13 @@ _LARGEST = 1 << 28
 class NotRun:
     """A program that is not run: its command, and how to allow it.
 
-    ``broken``: it was allowed, but it cannot be run as recorded.
+    ``is_broken``: it was allowed, but it cannot be run as recorded.
     """
 
     name: str
     words: str
     command: tuple[str, ...]
-    broken: bool = False
+    is_broken: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,41 +58,43 @@ def program_of(
     cluster: Cluster,
     library: Library,
     where: str,
-    recorded: bool,
+    run_recorded: bool,
 ) -> EvidenceProgram | NotRun:
     """The program of one entry of the evidence, from the file ``where``.
 
-    ``recorded``: its recorded command line may be run, in the recorded directory and environment.
-    Raises UsageError for a damaged entry, and for a program that root must not run.
+    ``run_recorded``: its recorded command line may be run, in the recorded directory and
+    environment.  Raises UsageError for a damaged entry, and for a program that root must not run.
     """
-    name, chosen, ranks = _entry(check, where)
+    name, input_name, ranks = _entry(check, where)
     command = tuple(check.get("program") or ())
     if check.get(BEFORE) or check.get(FRESH_DIR):
-        return NotRun(name, _prepared(check), command)
-    app = _known(name, check)
-    if app is None and not (command and recorded):
+        return NotRun(name, _preparation_words(check), command)
+    app = _known_app(name, check)
+    if app is None and not (command and run_recorded):
         return NotRun(name, _how(name, command, check, where), command)
     origin = None
     if app is None:
         if check.get("origin") is not None:
             origin = Provenance.from_json(check["origin"], where)
         if origin is not None and (changes := origin.changes()):
-            return NotRun(name, _broken("; ".join(changes)), command, broken=True)
+            return NotRun(name, _failure_words("; ".join(changes)), command, is_broken=True)
         try:
-            app = _recorded(command, check, origin)
+            app = _recorded_app(command, check, origin)
         except UsageError as problem:
-            return NotRun(name, _broken(f"{problem}", origin is None), command, broken=True)
+            return NotRun(
+                name, _failure_words(f"{problem}", origin is None), command, is_broken=True
+            )
         for path in dict.fromkeys((app.command[0], *(origin.files if origin else ()))):
             check_owner(Path(path))
-        chosen = None
+        input_name = None
     target = Target.of(
         app,
-        chosen,
+        input_name,
         ranks,
         cluster,
         library,
-        options=tuple(check.get("options") or ()) if recorded else (),
-        placement=dict(check.get("placement") or {}) if recorded else {},
+        options=tuple(check.get("options") or ()) if run_recorded else (),
+        placement=dict(check.get("placement") or {}) if run_recorded else {},
         clean_env=True,
         cwd=str(Path.cwd()) if origin is None else origin.cwd,
     )
@@ -102,11 +104,14 @@ def program_of(
 def recorded_only(checks: Iterable[Mapping[str, Any]]) -> bool:
     """Whether one of these programs is known by its command line only (``--run-recorded``)."""
     return any(
-        check.get("program") and _known(str(check.get("app")), check) is None for check in checks
+        check.get("program") and _known_app(str(check.get("app")), check) is None
+        for check in checks
     )
 
 
-def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Provenance | None) -> App:
+def _recorded_app(
+    command: tuple[str, ...], check: Mapping[str, Any], origin: Provenance | None
+) -> App:
     """The recorded command line as an application, its program with an absolute path."""
     first = command[0]
     if origin is not None and "/" in first:
@@ -120,22 +125,22 @@ def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Proven
         check.get("verify"),
         figure if rate else None,
     )
-    told = {"metric_choice": check.get("metric_choice"), "stdin": check.get("stdin")}
-    return App.model_validate({**app.model_dump(), **told})
+    reading = {"metric_choice": check.get("metric_choice"), "stdin": check.get("stdin")}
+    return App.model_validate({**app.model_dump(), **reading})
 
 
-def _prepared(check: Mapping[str, Any]) -> str:
+def _preparation_words(check: Mapping[str, Any]) -> str:
     """Why a program is not run whose runs were prepared by a command or a copy."""
-    given = [f"--before {check[BEFORE]!r}"] if check.get(BEFORE) else []
-    given += [f"--fresh-dir {check[FRESH_DIR]!r}"] if check.get(FRESH_DIR) else []
+    options = [f"--before {check[BEFORE]!r}"] if check.get(BEFORE) else []
+    options += [f"--fresh-dir {check[FRESH_DIR]!r}"] if check.get(FRESH_DIR) else []
     return (
-        f"its runs were prepared by {' and '.join(given)}, which is not carried out because a file "
-        "says so. Compare the published setting with the default yourself: autotune compare "
+        f"its runs were prepared by {' and '.join(options)}, which is not carried out because a "
+        "file says so. Compare the published setting with the default yourself: autotune compare "
         "default @FILE with these options"
     )
 
 
-def _broken(why: str, nowhere: bool = False) -> str:
+def _failure_words(why: str, nowhere: bool = False) -> str:
     advice = "Restore it, or search and publish again"
     if nowhere:
         advice = (
@@ -146,7 +151,7 @@ def _broken(why: str, nowhere: bool = False) -> str:
 
 
 def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
-    name, chosen, ranks = check.get("app"), check.get("input"), check.get("ranks")
+    name, input_name, ranks = check.get("app"), check.get("input"), check.get("ranks")
     words, options = check.get("program", []), check.get("options") or []
     placement = check.get("placement") or {}
     texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify", "stdin"))]
@@ -163,10 +168,10 @@ def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
             f"input, ranks (a number) and perhaps program (a list of words); found {dict(check)!r}",
             code="published.program_unknown",
         )
-    return str(name), chosen, ranks
+    return str(name), input_name, ranks
 
 
-def _known(name: str, check: Mapping[str, Any]) -> App | None:
+def _known_app(name: str, check: Mapping[str, Any]) -> App | None:
     """The known application with that name; the micro-benchmark of collectives is one of them."""
     for file in list_configs("apps"):
         if file.name == name:
@@ -197,9 +202,9 @@ def _how(name: str, command: tuple[str, ...], check: Mapping[str, Any], where: s
     origin = check.get("origin")
     if isinstance(origin, dict):
         words.append(f"in {origin.get('cwd')!s}, with the variables that were set there")
-    shown = "\n  ".join("".join(c if c.isprintable() else "?" for c in line) for line in words)
+    printable = "\n  ".join("".join(c if c.isprintable() else "?" for c in line) for line in words)
     return (
         f"{name} is not an application known here, and commands recorded in a file are "
-        f"not run unasked. The evidence ({where}) would run\n  {shown}\n--run-recorded "
+        f"not run unasked. The evidence ({where}) would run\n  {printable}\n--run-recorded "
         "runs it; a file configs/apps/NAME.toml makes it known"
     )

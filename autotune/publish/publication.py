@@ -15,8 +15,8 @@ from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError
 from autotune.notes import Note, Say
 from autotune.publish.formats.base import Loading
-from autotune.publish.install import install, keep_edited, put, read_installed
-from autotune.publish.plan import Planned
+from autotune.publish.install import install, load_text, put, save_edits
+from autotune.publish.plan import FilePlan
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import remember_file
 from autotune.publish.undo import remove
@@ -50,7 +50,7 @@ class PublishedFiles(Document):
 
 
 @dataclass(frozen=True)
-class Published:
+class InstalledFile:
     """One installed file; ``undo`` is the command that removes it."""
 
     path: Path
@@ -58,7 +58,7 @@ class Published:
     probe: str
     proven: bool
     backup: str | None
-    edited: Path | None
+    saved_edits: Path | None
 
     @property
     def undo(self) -> str:
@@ -73,17 +73,17 @@ class Published:
             probe=self.probe,
             proven=self.proven,
             backup=self.backup,
-            edited=None if self.edited is None else str(self.edited),
+            edited=None if self.saved_edits is None else str(self.saved_edits),
             undo=self.undo,
         )
 
 
-def preview(one: Planned, library: Library) -> str:
+def preview(one: FilePlan, library: Library) -> str:
     """The text of the planned file, without the result of the probe."""
     return one.text(one.content, library, one.header.probe or UNSEEN).main
 
 
-def diff(one: Planned, library: Library) -> str:
+def diff(one: FilePlan, library: Library) -> str:
     """A unified diff from the present content to the planned file."""
     old = one.old.main if one.old is not None else ""
     lines = difflib.unified_diff(
@@ -95,44 +95,46 @@ def diff(one: Planned, library: Library) -> str:
     return "".join(line if line.endswith("\n") else line + "\n" for line in lines)
 
 
-def publish_files(planned: Sequence[Planned], prober: Prober, say: Say) -> list[Published]:
+def publish_files(plans: Sequence[FilePlan], prober: Prober, say: Say) -> list[InstalledFile]:
     """Publish all files or none: if one fails, the files already installed are removed again.
 
     Raises UsageError for a format that would do harm here, NotObeyed if a file is not obeyed,
     WorkError if it cannot be written.  Previous content is then unchanged.
     """
-    for one in planned:
+    for one in plans:
         if why := one.fmt.harmful(prober.library):
             raise UsageError(f"{one.fmt.name} is not written: {why}.", code="publish.harmful")
-    done: list[Published] = []
+    installed_files: list[InstalledFile] = []
     try:
-        for one in planned:
-            done.append(_publish(one, prober, say))
+        for one in plans:
+            installed_files.append(_publish(one, prober, say))
     except BaseException:
-        for made, one in zip(reversed(done), reversed(planned[: len(done)]), strict=True):
-            _take_back(made, one)
+        for installed_file, one in zip(
+            reversed(installed_files), reversed(plans[: len(installed_files)]), strict=True
+        ):
+            _take_back(installed_file, one)
         raise
-    for made in done:
-        remember_file(made.path)
-    return done
+    for installed_file in installed_files:
+        remember_file(installed_file.path)
+    return installed_files
 
 
-def _publish(one: Planned, prober: Prober, say: Say) -> Published:
+def _publish(one: FilePlan, prober: Prober, say: Say) -> InstalledFile:
     library = prober.library
-    if one.unobeyed is None:
+    if one.obstacle is None:
         words = f"{one.fmt.name}: test runs with a private copy"
         say(Note("publish.test_runs", words, {"format": one.fmt.name}))
-        shown = one if is_live(one, library) else replace(one, kept="")
+        staged_file = one if is_live(one, library) else replace(one, others="")
         probe = prober.prove(
-            one.fmt, one.content, lambda content: shown.text(content, library, UNSEEN).main
+            one.fmt, one.content, lambda content: staged_file.text(content, library, UNSEEN).main
         )
     else:
         probe = one.header.probe
-    edited = keep_edited(one.path) if one.edited else None
+    saved_edits = save_edits(one.path) if one.has_edits else None
     text = one.text(one.content, library, probe)
 
     def prove() -> None:
-        if one.unobeyed is None:
+        if one.obstacle is None:
             place = "the installed file" if is_live(one, library) else "a copy of what was written"
             words = f"{one.fmt.name}: test runs with {place}"
             say(Note("publish.test_runs", words, {"format": one.fmt.name}))
@@ -140,36 +142,36 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
 
     install(one.path, text, one.backup, prove)
     header = one.header
-    return Published(one.path, one.fmt.name, probe, header.proven, header.backup, edited)
+    return InstalledFile(one.path, one.fmt.name, probe, header.proven, header.backup, saved_edits)
 
 
-def is_live(one: Planned, library: Library) -> bool:
+def is_live(one: FilePlan, library: Library) -> bool:
     """Whether a launch loads the file from its path: a parameter file only from its usual place."""
     if not one.fmt.merges:
         return True
     return one.path == one.fmt.default_path(one.header.cluster, library).absolute()
 
 
-def in_place(one: Planned, prober: Prober) -> Loading:
+def in_place(one: FilePlan, prober: Prober) -> Loading:
     """How a launch loads the installed file; a system file without the caller's own files."""
     if not is_live(one, prober.library):
         # Written elsewhere with -o: nothing loads it from there, and lines of others in it, which
         # may name programs and libraries, are never loaded because of us.
-        text = read_installed(one.path)
-        own = "" if text is None else text.main[len(one.kept) :]
-        return prober.staged(one.fmt, own)
+        text = load_text(one.path)
+        own = "" if text is None else text.main[len(one.others) :]
+        return prober.stage(one.fmt, own)
     loading = one.fmt.live(one.path, prober.library)
     if one.fmt.cluster_wide:
         return Loading(dict(loading.env) | {"HOME": str(prober.place())}, loading.options)
     return loading
 
 
-def _take_back(made: Published, one: Planned) -> None:
+def _take_back(installed_file: InstalledFile, one: FilePlan) -> None:
     """Remove an installed file; errors are ignored, because the first error is reported."""
     try:
         if one.old is not None and one.old.header is not None:
             put(one.path, one.old)
         else:
-            remove(made.path, force=True)
+            remove(installed_file.path, force=True)
     except (AutotuneError, OSError):
         return

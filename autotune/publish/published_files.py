@@ -49,16 +49,16 @@ def published() -> list[Path]:
 
 def remember_file(path: Path) -> None:
     """Add ``path`` to the list unless it is there already.  Raises WorkError."""
-    known = published()
-    if path not in known:
-        _write([*known, path])
+    paths = published()
+    if path not in paths:
+        _write([*paths, path])
 
 
 def forget(path: Path) -> None:
     """Remove ``path`` from the list.  Raises WorkError."""
-    known = published()
-    if path in known:
-        _write([p for p in known if p != path])
+    paths = published()
+    if path in paths:
+        _write([p for p in paths if p != path])
 
 
 def _write(paths: list[Path]) -> None:
@@ -103,8 +103,8 @@ def last_verifications() -> dict[str, Verification]:
 def remember_verifications(fresh: Mapping[Path, Verification]) -> None:
     """Store verifications by the paths of their files.  What cannot be written is left out: the
     verification itself counts, and it was printed."""
-    known = last_verifications() | {str(path): one for path, one in fresh.items()}
-    text = json.dumps({path: asdict(one) for path, one in known.items()}, indent=1)
+    rows = last_verifications() | {str(path): one for path, one in fresh.items()}
+    text = json.dumps({path: asdict(one) for path, one in rows.items()}, indent=1)
     try:
         write_private(verifications_path(), text + "\n")
     except OSError:

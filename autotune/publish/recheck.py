@@ -32,8 +32,8 @@ from autotune.notes import Say, lock_notes
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
 from autotune.publish.header import series
-from autotune.publish.install import read_installed
-from autotune.publish.plan import Planned, lines_of_others
+from autotune.publish.install import load_text
+from autotune.publish.plan import FilePlan, lines_of_others
 from autotune.publish.probe import Prober
 from autotune.publish.programs import NotRun, program_of
 from autotune.publish.publication import publish_files
@@ -91,14 +91,14 @@ class Claim:
 
     def answer(self, decision: Decision) -> ClaimAnswer:
         """What the interval says about the published gain."""
-        seen = decision.comparison
-        if not seen.interval:
+        comparison = decision.comparison
+        if not comparison.interval:
             return ClaimAnswer(
                 "cannot be told", "too few pairs for an interval", self.gain, None, None
             )
-        inside = None if self.gain is None else seen.lo <= self.gain <= seen.hi
-        shrunk = None if self.gain is None else seen.hi < SHRUNK * self.gain - _ROUNDING
-        status, why = self._status(seen.lo, seen.hi, bool(shrunk))
+        inside = None if self.gain is None else comparison.lo <= self.gain <= comparison.hi
+        shrunk = None if self.gain is None else comparison.hi < SHRUNK * self.gain - _ROUNDING
+        status, why = self._status(comparison.lo, comparison.hi, bool(shrunk))
         return ClaimAnswer(status, why, self.gain, inside, shrunk)
 
     def _status(self, lo: float, hi: float, shrunk: bool) -> tuple[Status, str]:
@@ -133,10 +133,13 @@ class ClaimAnswer:
 
     def words(self, decision: Decision) -> str:
         """One line: the measured gain, and the published gain."""
-        seen = decision.comparison
-        ends = (seen.lo if seen.lo > -1 else None, seen.hi if seen.hi < float("inf") else None)
-        words = f"{percent(seen.gain)} in {seen.n} pairs"
-        if seen.interval:
+        comparison = decision.comparison
+        ends = (
+            comparison.lo if comparison.lo > -1 else None,
+            comparison.hi if comparison.hi < float("inf") else None,
+        )
+        words = f"{percent(comparison.gain)} in {comparison.n} pairs"
+        if comparison.interval:
             words += f" (95 % interval {interval(ends) or 'open'})"
         if self.gain is not None:
             words += f", published {percent(self.gain)}"
@@ -190,14 +193,14 @@ def recheck(
     pairs: int = PAIRS,
     budget_s: float | None = None,
     guard: bool = True,
-    recorded: bool = False,
+    run_recorded: bool = False,
     watch: Watcher = silent,
 ) -> list[Recheck]:
     """Compare each whole publication with the default by interleaved pairs, on each program of its
     evidence.
 
     Each comparison ends when the published gain is shown to be there or gone, at most after
-    ``pairs``.  ``recorded``: programs that are not known here are run as the file records them.
+    ``pairs``.  ``run_recorded``: programs that are not known here are run as the file records them.
     ``budget_s`` is for each program.  The published files are out of force on both sides
     (``clean_env``), because otherwise the default would be measured with them.
 
@@ -208,9 +211,9 @@ def recheck(
         evidence, cluster = one.evidence, cluster_of(one.header, one.path)
         space, setting = _as_setting(one.content)
         for check in evidence.check:
-            program = program_of(check, cluster, library, evidence.source, recorded)
+            program = program_of(check, cluster, library, evidence.source, run_recorded)
             if isinstance(program, NotRun):
-                status: Status = "cannot be run" if program.broken else "not compared"
+                status: Status = "cannot be run" if program.is_broken else "not compared"
                 data = {"would_run": list(program.command)}
                 rechecks.append(Recheck(evidence.source, program.name, status, program.words, data))
                 continue
@@ -360,37 +363,37 @@ def not_renewable(state: FileState, checks: Sequence[Recheck]) -> str:
     return ""
 
 
-def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> Planned:
+def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> FilePlan:
     """The plan of a file with the evidence of ``checks``, which are all "still there".
 
     Raises UsageError if the file at ``path`` is gone or not autotune's.
     """
-    text = read_installed(path)
+    text = load_text(path)
     header = None if text is None else text.header
     if text is None or header is None:
         raise UsageError(
             f"{path} is gone, or no longer contains what autotune published", code="published.gone"
         )
     fmt = find(header.format)
-    renewed = {
+    new_evidence = {
         "mpi_version": library.version,
         "mpi_bin": library.bin,
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
         "words": [f"{check.program}: {check.words}" for check in checks],
     }
-    return Planned(
+    return FilePlan(
         fmt=fmt,
         path=path,
         content=header.content,
         header=replace(
             header,
             mpi=series(library),
-            evidence=replace(header.evidence, renewed=renewed),
+            evidence=replace(header.evidence, renewed=new_evidence),
             guards=fmt.guards,
         ),
-        kept=lines_of_others(fmt, text),
+        others=lines_of_others(fmt, text),
         old=text,
-        edited=False,
+        has_edits=False,
         backup=False,
-        unobeyed=None,
+        obstacle=None,
     )

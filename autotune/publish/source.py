@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from autotune.anova.result import RESULTS, ClasswideResult, evidence_checks
+from autotune.anova.classwide_result import RESULTS, ClasswideResult, evidence_checks
 from autotune.collective_rules import Rule
-from autotune.collectives.result import TABLES, CollectiveResult
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult
 from autotune.config.cluster import Cluster
 from autotune.dialects import dialect
 from autotune.dialects.translation import translate
@@ -25,7 +25,7 @@ from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
-from autotune.space.trust import check_config_name, check_groups, known_names
+from autotune.space.outside_names import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, FRESH_DIR
 from autotune.study.search_result import damaged_result
@@ -50,14 +50,14 @@ class PublicationSource:
 
 
 def read_source(
-    wanted: str | None,
+    source_id: str | None,
     cluster: Cluster,
     library: Library,
     store: Store,
     insist: bool = False,
     spaces: Sequence[str] = (),
     *,
-    named: bool = True,
+    user_names_library: bool = True,
     commutative_only: bool = False,
 ) -> PublicationSource:
     """The source ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest class-wide
@@ -65,48 +65,50 @@ def read_source(
 
     With ``insist`` the best unproven setting of a study is taken if none was proven.  ``spaces``:
     names or files of spaces whose parameters the source may have, in addition to those known here.
-    ``named``: whether the user has named ``library``; without that, a setting that was proven under
-    another library than the default's is not published.
+    ``user_names_library``: whether the user has named ``library``; without that, a setting that was
+    proven under another library than the default's is not published.
     ``commutative_only``: all operations of all programs that will load the files commute; without
     it, values that give wrong results with others are refused (``published.unsafe``), unless the
     source itself was made with that option for the whole cluster.
     Raises UsageError if there is no such result, if a file can hold nothing of it, or for a
     parameter that is not accepted from a database or a file.
     """
-    found = _read(wanted, cluster, library, store, insist, named)
-    groups = found.content.groups
-    check_groups(groups, known_names(library, spaces), found.evidence.source)
-    stated = commutative_only or found.evidence.commutative_only
-    unsafe = commutative_part(found.content, library.family)
-    if unsafe and not stated:
+    source = _read(source_id, cluster, library, store, insist, user_names_library)
+    groups = source.content.groups
+    check_groups(groups, known_names(library, spaces), source.evidence.source)
+    all_commute = commutative_only or source.evidence.commutative_only
+    unsafe = commutative_part(source.content, library.family)
+    if unsafe and not all_commute:
         raise UsageError(
-            f"{found.evidence.source} is not published: a file is for every program that loads it, "
-            "and programs whose operations do not commute (MPI_Op_create) would get wrong results "
-            f"by {', '.join(unsafe)}.\n--commutative-only says that there is no such program; the "
-            "file then says so, too",
+            f"{source.evidence.source} is not published: a file is for every program that loads "
+            "it, and programs whose operations do not commute (MPI_Op_create) would get wrong "
+            f"results by {', '.join(unsafe)}.\n--commutative-only says that there is no such "
+            "program; the file then says so, too",
             code="published.unsafe",
         )
-    evidence = replace(found.evidence, commutative_only=bool(unsafe))
-    return replace(found, evidence=evidence)
+    evidence = replace(source.evidence, commutative_only=bool(unsafe))
+    return replace(source, evidence=evidence)
 
 
 def _read(
-    wanted: str | None,
+    source_id: str | None,
     cluster: Cluster,
     library: Library,
     store: Store,
     insist: bool,
-    named: bool,
+    user_names_library: bool,
 ) -> PublicationSource:
-    kind, colon, ident = (wanted or "classwide:").partition(":")
+    kind, colon, ident = (source_id or "classwide:").partition(":")
     if kind == "study" and ident:
-        return _from_study(store.find_study(ident), cluster, library, store, insist, named)
+        return _from_study(
+            store.find_study(ident), cluster, library, store, insist, user_names_library
+        )
     if kind == "classwide" and colon:
         return _from_classwide(_classwide(ident, cluster.name), cluster, library)
     if kind == "collectives" and colon:
         return _from_collectives(TABLES.find(ident), cluster, library)
     raise UsageError(
-        f"--from {wanted!r} is not understood; expected study:ID (autotune studies), "
+        f"--from {source_id!r} is not understood; expected study:ID (autotune studies), "
         "classwide:ID (autotune classwide) or collectives:ID (autotune collectives)",
         code="publish.source_syntax",
     )
@@ -118,7 +120,7 @@ def _from_study(
     library: Library,
     store: Store,
     insist: bool,
-    named: bool,
+    user_names_library: bool,
 ) -> PublicationSource:
     result = study.result
     if result is None or "recommended" not in result:
@@ -128,12 +130,12 @@ def _from_study(
             code="study.no_result",
         )
     values = result["recommended"]["setting"]
-    guarded = study.key.has_guard
-    proven = bool(values) and result["status"] == "recommended" and guarded
+    has_guard = study.key.has_guard
+    is_proven = bool(values) and result["status"] == "recommended" and has_guard
     if not values and insist and result.get("best"):
         values = result["best"]["setting"]
     if not values:
-        why = NOTHING if guarded else f"it was {UNGUARDED}, so it proves nothing"
+        why = NOTHING if has_guard else f"it was {UNGUARDED}, so it proves nothing"
         raise UsageError(
             f"study {study.hash[:12]}: {why}; there is nothing to publish.\n--force "
             "publishes the best setting that was seen, and writes into the file that it is "
@@ -141,23 +143,23 @@ def _from_study(
             code="publish.nothing_proven",
         )
     setting = Setting(values)
-    other = _other_library(study, setting, library, named)
+    other = _other_library(study, setting, library, user_names_library)
     runs = [r for r in store.runs(study.id, setting_key=setting.key) if r.record.valid]
     if not runs or runs[-1].launched is None:
         raise UsageError(
             f"study {study.hash[:12]} has no valid run of {setting.key}; search again",
             code="study.no_run",
         )
-    ends = result.get("gain_ci95") if proven else None
+    ends = result.get("gain_ci95") if is_proven else None
     key = study.key
     evidence = Evidence(
         source=f"study:{study.hash[:12]}",
-        proven=proven,
+        proven=is_proven,
         status=str(result["status"]),
         setting=setting.key,
         programs=(_program(key.app.name, key.app.input, key.ranks),),
         runs=int(result.get("search_runs", 0)) + int(result.get("confirmation_runs", 0)),
-        gain=result.get("gain") if proven else None,
+        gain=result.get("gain") if is_proven else None,
         gain_ci=None if ends is None else (ends[0], ends[1]),
         date=study.created_at[:10],
         mpi_family=other.family if other else key.mpi.family,
@@ -167,12 +169,12 @@ def _from_study(
         mpi_bin=other.bin if other else key.mpi.path,
         # Nothing was proven against the default of this library.
         check=(_check_of(study) | ({"gain": None} if other else {}),),
-        guarded=guarded,
-        checked=_checked(study),
+        guarded=has_guard,
+        checked=_checks_line(study),
         over=f"{key.mpi.family} {key.mpi.version}" if other else "",
     )
     doubts = (
-        _contradicted(result, values)
+        _contradictions(result, values)
         + _study_doubts(study, cluster)
         + _program_doubts(store, study)
         + _common_doubts(evidence, cluster, library)
@@ -180,31 +182,31 @@ def _from_study(
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
 
 
-def _program(name: str, chosen: str | None, ranks: int) -> str:
+def _program(name: str, input_name: str | None, ranks: int) -> str:
     """A program of the evidence in a few words, with its input if it has one."""
-    return f"{name}{f' {chosen}' if chosen else ''} {ranks}x"
+    return f"{name}{f' {input_name}' if input_name else ''} {ranks}x"
 
 
-def _contradicted(result: Mapping[str, Any], values: Mapping[str, Any]) -> list[Note]:
+def _contradictions(result: Mapping[str, Any], values: Mapping[str, Any]) -> list[Note]:
     """The objections to the setting that is published."""
     rows = result.get("contradictions") or ()
     return [Note.from_json(row) for row in rows if row["data"].get("setting") == values]
 
 
-def _checked(study: StudyRecord) -> str:
+def _checks_line(study: StudyRecord) -> str:
     """What was checked of the results, in one line, with the reasons why they were not."""
     checks = (study.result or {}).get("checks")
     reasons = unchecked(StoredAnswer.of_study(study))
     try:
-        said = [] if checks is None else [checks_words(checks)]
+        sentences = [] if checks is None else [checks_words(checks)]
     except (LookupError, TypeError) as problem:
         raise damaged_result(problem) from None
-    said += [note.words for note in reasons if checks is None or note.code != UNCHECKED]
-    return "; ".join(said)
+    sentences += [note.words for note in reasons if checks is None or note.code != UNCHECKED]
+    return "; ".join(sentences)
 
 
 def _other_library(
-    study: StudyRecord, setting: Setting, library: Library, named: bool
+    study: StudyRecord, setting: Setting, library: Library, user_names_library: bool
 ) -> Library | None:
     """The library that a setting names, which must be ``library``; None if it names none.
 
@@ -221,7 +223,7 @@ def _other_library(
             f"autotune show {study.hash[:12]} has the command line",
             code="publish.other_library",
         )
-    if setting[MPI] != own or not named:
+    if setting[MPI] != own or not user_names_library:
         raise UsageError(
             f"{origin}: its setting is for the MPI library {setting[MPI]}, and was proven against "
             f"the default of {first}. Files for that library have no effect under {first}.\nTo "
@@ -257,9 +259,9 @@ def _preparation(key: StudyKey) -> dict[str, Any]:
 
 def _reading(key: StudyKey) -> dict[str, Any]:
     """What its figure is, the choice of it, and its standard input, where not the defaults."""
-    told = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
+    conditions = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
     rate = {"metric_rate": True} if key.conditions.get("metric_rate") else {}
-    return {name: str(value) for name, value in told.items() if value} | rate
+    return {name: str(value) for name, value in conditions.items() if value} | rate
 
 
 def _program_doubts(store: Store, study: StudyRecord) -> list[Note]:
@@ -277,20 +279,25 @@ def _program_doubts(store: Store, study: StudyRecord) -> list[Note]:
 
 
 def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[Note]:
-    here, there = describe_machine(), study.key.machine
+    machine, study_machine = describe_machine(), study.key.machine
     doubts = []
-    same = (there.cores, there.cpu_model, round(there.memory_bytes / _GIB)) == (
-        here.cores,
-        here.cpu_model,
-        round(here.memory_bytes / _GIB),
+    same = (
+        study_machine.cores,
+        study_machine.cpu_model,
+        round(study_machine.memory_bytes / _GIB),
+    ) == (
+        machine.cores,
+        machine.cpu_model,
+        round(machine.memory_bytes / _GIB),
     )
     if not same:
         doubts.append(
             Note(
                 "machine.other",
-                f"it was measured on another machine ({there.cores} cores, {there.cpu_model}); "
-                f"this one has {here.cores} cores, {here.cpu_model}",
-                {"measured": there.cpu_model, "here": here.cpu_model},
+                f"it was measured on another machine ({study_machine.cores} cores, "
+                f"{study_machine.cpu_model}); this one has {machine.cores} cores, "
+                f"{machine.cpu_model}",
+                {"measured": study_machine.cpu_model, "here": machine.cpu_model},
             )
         )
     now = hashlib.sha256(cluster.definition.encode()).hexdigest()
@@ -321,14 +328,14 @@ def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> li
                 {"measured": evidence.cluster, "here": cluster.name},
             )
         )
-    measured = f"{evidence.mpi_family} {evidence.mpi_version}"
-    if measured != f"{library.family} {library.version}":
+    evidence_mpi = f"{evidence.mpi_family} {evidence.mpi_version}"
+    if evidence_mpi != f"{library.family} {library.version}":
         doubts.append(
             Note(
                 "mpi.other",
-                f"it was measured with {measured}; this is {library.family} {library.version} "
+                f"it was measured with {evidence_mpi}; this is {library.family} {library.version} "
                 f"in {library.bin} (--mpi selects another)",
-                {"measured": measured, "here": f"{library.family} {library.version}"},
+                {"measured": evidence_mpi, "here": f"{library.family} {library.version}"},
             )
         )
     return doubts
@@ -337,17 +344,17 @@ def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> li
 def _classwide(ident: str, cluster: str) -> ClasswideResult:
     if ident:
         return RESULTS.find(ident)
-    found = RESULTS.latest(cluster, fits=lambda result: result.proven)
-    if found is None:
+    proven_result = RESULTS.latest(cluster, fits=lambda result: result.proven)
+    if proven_result is None:
         newest = RESULTS.latest(cluster)
-        seen = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""
+        remark = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""
         raise UsageError(
-            f"there is no proven class-wide result for cluster {cluster}{seen}: make one "
+            f"there is no proven class-wide result for cluster {cluster}{remark}: make one "
             "with autotune classwide, or publish the setting of a study with --from "
             "study:ID",
             code="publish.no_classwide",
         )
-    return found
+    return proven_result
 
 
 def _from_classwide(
@@ -360,17 +367,17 @@ def _from_classwide(
         )
     name = check_config_name("spaces", result.space, f"classwide:{result.id}")
     space = load_space(name, library=library)
-    seen = result.evidence
-    proven = result.status != "unguarded"
+    programs = result.evidence
+    has_guard = result.status != "unguarded"
     evidence = Evidence(
         source=f"classwide:{result.id}",
         proven=result.proven,
         status=result.status,
         setting=result.setting.key,
-        programs=tuple(_program(e.app, e.input, e.ranks) for e in seen),
-        runs=2 * sum(e.pairs for e in seen),
-        gain=result.gain if proven else None,
-        gain_ci=(result.lo, result.hi) if proven and result.gain is not None else None,
+        programs=tuple(_program(e.app, e.input, e.ranks) for e in programs),
+        runs=2 * sum(e.pairs for e in programs),
+        gain=result.gain if has_guard else None,
+        gain_ci=(result.lo, result.hi) if has_guard and result.gain is not None else None,
         date=result.date[:10],
         mpi_family=result.mpi.get("name", ""),
         mpi_version=result.mpi.get("version", ""),
@@ -382,16 +389,16 @@ def _from_classwide(
                 "input": e.input,
                 "ranks": e.ranks,
                 # A program on which no gain was shown claims no gain.
-                "gain": e.gain if proven and e.lo is not None and e.lo > 0 else None,
+                "gain": e.gain if has_guard and e.lo is not None and e.lo > 0 else None,
             }
-            for e in seen
+            for e in programs
         ),
         guarded=result.status != "unguarded",
-        checked=evidence_checks(seen),
+        checked=evidence_checks(programs),
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
-    launched = space.launched(result.setting)
-    return PublicationSource(_content(launched), evidence, tuple(doubts), True)
+    launch_groups = space.launched(result.setting)
+    return PublicationSource(_content(launch_groups), evidence, tuple(doubts), True)
 
 
 def _from_collectives(
@@ -407,18 +414,18 @@ def _from_collectives(
     # Gains of the entries that differ from the library's own choice.
     gains = [row.gain for part in parts for row in part.evidence if row.verdict == "better"]
     rules, status = result.rules, "recommended" if result.is_proven else "unguarded"
-    proven, family = result.is_proven, result.mpi["name"]
+    is_proven, family = result.is_proven, result.mpi["name"]
     if family != library.family:
-        rules, proven, status = _translated(result, library), False, "translated"
+        rules, is_proven, status = _translate_rules(result, library), False, "translated"
     evidence = Evidence(
         source=f"collectives:{result.id}",
-        proven=proven,
+        proven=is_proven,
         checked="results were not checked: the micro-benchmark only times the operations",
         status=status,
         setting=f"{len(rules)} rules for {', '.join({p.operation: 0 for p in parts})}",
         programs=tuple(_program(part.operation, None, part.ranks) for part in parts),
         runs=sum(part.launches for part in parts),
-        gain=statistics.median(gains) if gains and proven else None,
+        gain=statistics.median(gains) if gains and is_proven else None,
         date=result.date[:10],
         mpi_family=family,
         mpi_version=result.mpi["version"],
@@ -450,7 +457,7 @@ def _from_collectives(
     return PublicationSource(Content(rules=rules), evidence, tuple(doubts), True)
 
 
-def _translated(result: CollectiveResult, library: Library) -> tuple[Rule, ...]:
+def _translate_rules(result: CollectiveResult, library: Library) -> tuple[Rule, ...]:
     """The rules in the words of another family; raises UsageError if it has no such algorithms."""
     words = dialect(library.family)
     theirs = {part.operation: words.names(library, part.operation) for part in result.parts}
@@ -458,17 +465,17 @@ def _translated(result: CollectiveResult, library: Library) -> tuple[Rule, ...]:
     return translate(result.rules, result.algorithms, families, theirs)
 
 
-def _other_machine(measured: str) -> list[Note]:
-    here = describe_machine().fingerprint
-    if measured in (here, here[:12]):
+def _other_machine(fingerprint: str) -> list[Note]:
+    own_fingerprint = describe_machine().fingerprint
+    if fingerprint in (own_fingerprint, own_fingerprint[:12]):
         return []
-    words = f"it was measured on machine {measured}, but this one is {here}"
-    return [Note("machine.other", words, {"measured": measured, "here": here})]
+    words = f"it was measured on machine {fingerprint}, but this one is {own_fingerprint}"
+    return [Note("machine.other", words, {"measured": fingerprint, "here": own_fingerprint})]
 
 
-def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
+def _content(launch_groups: Mapping[str, Mapping[str, str]]) -> Content:
     """The part of a launch that files can hold; raises UsageError if there is more."""
-    left = [name for group in launched if group not in GROUPS for name in launched[group]]
+    left = [name for group in launch_groups if group not in GROUPS for name in launch_groups[group]]
     if left:
         raise UsageError(
             f"the setting contains {', '.join(left)}: program options and numbers of "
@@ -476,4 +483,4 @@ def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
             "a space without them (autotune search --space openmpi ...).",
             code="publish.other_library",
         )
-    return Content({g: dict(v) for g, v in launched.items() if v})
+    return Content({g: dict(v) for g, v in launch_groups.items() if v})

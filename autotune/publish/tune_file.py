@@ -3,15 +3,12 @@
 The format is one ``--mca name value`` in each line, the only form that both 4.1 and 5.0 read.  In
 5.0 a single dash, or blanks around an equals sign, stop the job.  Such a file cannot express
 mapping and binding: they stay options of the command line.
-
-The second part writes the evidence as comment lines, one fact in each.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import WorkError
@@ -42,10 +39,10 @@ def write_tune_file(
         return None
     text = tune_text(values, evidence)
     try:
-        with atomic_file(path, 0o644) as staged:
-            staged.write(text.encode("ascii", errors="replace"))
-            staged.flush()
-            loading = (option, str(Path(staged.name).absolute()))
+        with atomic_file(path, 0o644) as stream:
+            stream.write(text.encode("ascii", errors="replace"))
+            stream.flush()
+            loading = (option, str(Path(stream.name).absolute()))
             _prove(loading, target, space, setting, values, runner)
     except OSError as problem:
         raise WorkError(
@@ -78,18 +75,18 @@ def _prove(
     runner: Runner,
 ) -> None:
     spec = target.spec(space, setting)
-    loaded = dataclasses.replace(
+    file_spec = dataclasses.replace(
         spec,
         parameters=spec.parameters | {LIBRARY: {}},
         expected=values,
         launch_options=(*spec.launch_options, *loading),
         metric=None,
     )
-    record = runner.run(loaded)
+    record = runner.run(file_spec)
     if record.state == "foreign_load":
         # The test does not depend on how fast the run was.
         record.state = "ok"
-    wrong = _disobeyed(record)
+    wrong = _disobedience_words(record)
     if record.state != "ok" or wrong:
         raise NotObeyed(
             "the parameter file was not written, because this MPI did not obey it: "
@@ -98,42 +95,9 @@ def _prove(
         )
 
 
-def _disobeyed(record: RunRecord) -> str:
+def _disobedience_words(record: RunRecord) -> str:
     return "; ".join(
         f"{name} = {r.requested} became {r.effective}"
         for name, r in record.read_back.items()
         if r.state in ("altered", "unknown")
     )
-
-
-Ends = tuple[float | None, float | None]
-
-
-def file_evidence(
-    setting: Setting, claims: Sequence[str], target: Target | None = None, machine: str = ""
-) -> list[str]:
-    """The comment lines of a setting's file: the setting, where it was measured, and its claims.
-
-    ``target`` is None if nothing was run; ``machine`` is a fingerprint, empty if not known.
-    """
-    return [f"autotune: {setting.key}", *_where(target, machine), *claims]
-
-
-def gain_words(gain: float | None, ends: Ends | None) -> str:
-    """``+8.3 % (95 % interval +5.1 to +11.0 %)``, or that there is no gain; from fractions."""
-    if gain is None:
-        return "none proven"
-    words = f"{gain * 100:+.1f} %"
-    if ends is None or ends == (None, None):
-        return words
-    low, high = ("open" if end is None else f"{end * 100:+.1f} %" for end in ends)
-    return f"{words} (95 % interval {low.removesuffix(' %') if high != 'open' else low} to {high})"
-
-
-def _where(target: Target | None, machine: str) -> list[str]:
-    if target is None:
-        return []
-    words = f"for {target.app.name} on {target.ranks} ranks, {target.library.family} "
-    words += f"{target.library.version}, "
-    words += f"machine {machine}, " if machine else ""
-    return [f"{words}cluster {target.cluster.name}"]

@@ -5,23 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from autotune.errors import UsageError, WorkError
+from autotune.publish.block import Split, split_block
 from autotune.publish.formats import find
-from autotune.publish.header import Header, Split, split_published
+from autotune.publish.header import Header
 from autotune.publish.install import (
     BACKUP,
     Text,
     check_owners,
-    keep_edited,
+    load_text,
     put,
-    read_beside,
-    read_installed,
-    remove_beside,
+    read_companion,
+    remove_companion,
     remove_file,
+    save_edits,
     side_of,
     text_of,
 )
 from autotune.publish.published_files import forget
-from autotune.publish.trust import edit
+from autotune.publish.published_text import edit
 
 
 def remove(path: Path, force: bool = False) -> str:
@@ -35,7 +36,7 @@ def remove(path: Path, force: bool = False) -> str:
     backup is gone.
     """
     check_owners(path, None)
-    text = read_installed(path)
+    text = load_text(path)
     if text is None:
         raise UsageError(
             f"{path} does not exist; expected a file that autotune published",
@@ -49,25 +50,25 @@ def remove(path: Path, force: bool = False) -> str:
     backup = previous_content(path, header)
     check_owners(path, backup)
     words = ""
-    if (edited := edit(path, text, header)) is not None:
+    if (difference := edit(path, text, header)) is not None:
         if not force:
             raise UsageError(
                 f"{path} was edited after autotune published it; undoing would lose the edits.\n"
-                f"{edited}.\nUndo your edits and give the command again, or use --force: it "
+                f"{difference}.\nUndo your edits and give the command again, or use --force: it "
                 "removes the published part anyway and saves the edited file beside it.",
                 code="published.edited",
             )
-        words = f"; the edited file was saved as {keep_edited(path)}"
-    parts = split_published(text.main) if _keeps_others(header) else None
+        words = f"; the edited file was saved as {save_edits(path)}"
+    parts = split_block(text.main) if _keeps_others(header) else None
     try:
-        done = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
-        remove_beside(path, side_of(path).name)
+        sentence = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
+        remove_companion(path, side_of(path).name)
     except OSError as problem:
         raise WorkError(
             f"cannot undo {path}: {problem.strerror}", code="published.undo_failed"
         ) from None
     forget(path)
-    return done + words
+    return sentence + words
 
 
 def previous_content(path: Path, header: Header) -> Path | None:
@@ -93,7 +94,7 @@ def _keeps_others(header: Header) -> bool:
 
 def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
     """Remove the block; delete the file if nothing is left and it did not exist before."""
-    previous = None if backup is None else read_beside(path, backup.name)
+    previous = None if backup is None else read_companion(path, backup.name)
     before = None if previous is None else text_of(previous)
     others = parts.others
     if before is not None and others == f"{before}\n":
@@ -104,10 +105,10 @@ def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
     put(path, Text(others), previous if others == before else None)
     if others == before:
         assert backup is not None
-        remove_beside(path, backup.name)
+        remove_companion(path, backup.name)
         return f"restored {path} from {backup.name}"
-    done = f"removed what autotune had published from {path}; its other lines stay as they are"
-    return done + (
+    sentence = f"removed what autotune had published from {path}; its other lines stay as they are"
+    return sentence + (
         f" ({backup.name} has the lines from before)"
         if backup is not None and previous is not None
         else ""
@@ -119,12 +120,12 @@ def _restore(path: Path, backup: Path | None) -> str:
     if backup is None:
         remove_file(path)
         return f"removed {path}"
-    previous = read_beside(path, backup.name)
+    previous = read_companion(path, backup.name)
     if previous is None:
         raise WorkError(
             f"the backup {backup} does not exist any more; {path} was not changed",
             code="published.backup_missing",
         )
     put(path, Text(text_of(previous)), previous)
-    remove_beside(path, backup.name)
+    remove_companion(path, backup.name)
     return f"restored {path} from {backup.name}"

@@ -23,12 +23,12 @@ from autotune.publish.content import Content, Evidence, commutative_part
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
 from autotune.publish.header import Header, series
-from autotune.publish.install import Text, check_config, read_installed
+from autotune.publish.install import Text, check_config, load_text
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import published
-from autotune.publish.trust import Trust
+from autotune.publish.published_text import Trust
 from autotune.publish.tune_file import NotObeyed
-from autotune.space.trust import check_config_name, known_names
+from autotune.space.outside_names import check_config_name, known_names
 from autotune.wording import UNGUARDED, count
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_file, real_path
@@ -45,15 +45,18 @@ class Expiry:
 
     path: Path
     family: str
-    proven: str
-    installed: str
+    proven_version: str
+    installed_version: str
     mpi: str = ""
     """The launcher of the installed library, if ``--mpi`` must name it; "" for the first found."""
 
     @property
     def words(self) -> str:
         """What has expired, without the path."""
-        return f"expired: proven with {self.family} {self.proven}, installed is {self.installed}"
+        return (
+            f"expired: proven with {self.family} {self.proven_version}, "
+            f"installed is {self.installed_version}"
+        )
 
     @property
     def commands(self) -> dict[str, str]:
@@ -74,8 +77,8 @@ class Expiry:
         return {
             "path": str(self.path),
             "family": self.family,
-            "proven_with": self.proven,
-            "installed": self.installed,
+            "proven_with": self.proven_version,
+            "installed": self.installed_version,
             "commands": self.commands,
         }
 
@@ -105,7 +108,7 @@ def expiry(path: Path, header: Header, library: Library) -> Expiry | None:
     return Expiry(path, family, version, library.version, mpi)
 
 
-def still_installed(header: Header, library: Library) -> bool:
+def has_first_library(header: Header, library: Library) -> bool:
     """Whether the library of the measurement seems to be in its place, beside ``library``.
 
     The folder is named by a file, so it is looked at, and nothing in it is started.
@@ -125,10 +128,10 @@ class PublishedFile:
     expiry: Expiry | None
 
 
-def published_files(preferred: Library | None = None) -> tuple[list[PublishedFile], list[str]]:
+def published_files(main_library: Library | None = None) -> tuple[list[PublishedFile], list[str]]:
     """The user's published files, and what is wrong with unreadable ones as sentences.
 
-    ``preferred`` is the library that counts for its family.  Of any other family it is the first
+    ``main_library`` is the library that counts for its family.  Of any other family it is the first
     installation found; for a file of another series it is one of that series, if there is one.  A
     file whose library is not found at all is not judged.
     """
@@ -138,10 +141,10 @@ def published_files(preferred: Library | None = None) -> tuple[list[PublishedFil
         paths = published()
     except AutotuneError as problem:
         return [], [str(problem)]
-    installations = _libraries(preferred) if paths else []
+    installations = _libraries(main_library) if paths else []
     for path in paths:
         try:
-            text = read_installed(path)
+            text = load_text(path)
             header = None if text is None else text.header
         except AutotuneError as problem:
             problems.append(f"{path}: {problem}")
@@ -154,19 +157,19 @@ def published_files(preferred: Library | None = None) -> tuple[list[PublishedFil
     return files, problems
 
 
-def expired_files(preferred: Library | None = None) -> list[Expiry]:
+def expired_files(main_library: Library | None = None) -> list[Expiry]:
     """The expired ones of :func:`published_files`."""
-    return [one.expiry for one in published_files(preferred)[0] if one.expiry is not None]
+    return [one.expiry for one in published_files(main_library)[0] if one.expiry is not None]
 
 
-def _libraries(preferred: Library | None) -> list[Library]:
+def _libraries(main_library: Library | None) -> list[Library]:
     """The libraries that are found here, the one that a command uses first."""
-    if preferred is None:
+    if main_library is None:
         try:
-            preferred = find_library()
+            main_library = find_library()
         except RunnerError:
             return []
-    return [preferred, *libraries()]
+    return [main_library, *libraries()]
 
 
 def _loading_library(header: Header, candidates: Sequence[Library]) -> Library | None:
@@ -226,7 +229,7 @@ class FileState:
         return Note("published.unsafe", words, {"values": values})
 
     @property
-    def lost(self) -> bool:
+    def has_lost_proof(self) -> bool:
         """Whether the file is not what was proven: out of force, or expired; or unsafe."""
         return self.in_force is False or self.expiry is not None or self.unsafe is not None
 
@@ -262,7 +265,7 @@ def unchecked_evidence(header: Header) -> list[Note]:
 
 def published_header(path: Path) -> Header:
     """The header of the file at ``path``; raises UsageError if autotune did not publish it."""
-    text = read_installed(path)
+    text = load_text(path)
     if text is None:
         raise UsageError(
             f"{path} does not exist; expected a file that autotune published",
@@ -294,7 +297,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     ``spaces``: names or files of spaces whose parameters a file may have, in addition to those
     known here.
     """
-    text = read_installed(path)
+    text = load_text(path)
     if text is None:
         return FileState(path, False, "the file does not exist any more", code="published.missing")
     header = text.header
@@ -304,7 +307,7 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     own = series(prober.library)
     lapse = expiry(path, header, prober.library)
     if own.split(" (")[0] != header.mpi.split(" (")[0]:
-        if lapse is None or still_installed(header, prober.library):
+        if lapse is None or has_first_library(header, prober.library):
             why = _other_mpi(header, own)
             return FileState(path, False, why, header, code="published.other_library")
         why = f"{lapse.words}; {_other_series(header, own)}"
@@ -339,13 +342,13 @@ def _state_by_launch(
     return FileState(path, True, why, header)
 
 
-def _other_series(header: Header, here: str) -> str:
-    return f"it is for {header.mpi}, but this is {here}"
+def _other_series(header: Header, own_mpi: str) -> str:
+    return f"it is for {header.mpi}, but this is {own_mpi}"
 
 
-def _other_mpi(header: Header, here: str) -> str:
+def _other_mpi(header: Header, own_mpi: str) -> str:
     """A message: the MPI of the file, the MPI here, and the option that selects the right one."""
-    words = _other_series(header, here)
+    words = _other_series(header, own_mpi)
     place = header.evidence.mpi_bin
     if not place:
         return words
@@ -366,7 +369,7 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
     """
     fmt = find(header.format)
     if not fmt.merges:
-        return prober.staged(fmt, text.main)
+        return prober.stage(fmt, text.main)
     if path != fmt.default_path(header.cluster, prober.library).absolute():
         raise NotObeyed(
             f"{fmt.name}: this library reads "
@@ -401,7 +404,7 @@ def publications(states: Iterable[FileState]) -> list[PublishedSetting]:
             continue
         content = _as_parameters(header, state.path)
         if source in whole:
-            content = whole[source].content.joined(content)
+            content = whole[source].content.merge(content)
         whole[source] = PublishedSetting(state.path, header, content)
     return list(whole.values())
 

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.anova.factors import judge_factors
 from autotune.anova.oneway import respond
-from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.table import read_table
-from autotune.collectives.result import TABLES, CollectiveResult
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.measurement.result_checks import MARK, StoredAnswer, unchecked
 from autotune.measurement.run_history import DEFAULT_KEY, history_of
@@ -208,7 +208,7 @@ def published_section(files: Sequence[PublishedFile]) -> Section:
                 evidence.source,
                 percent(evidence.gain),
                 " ".join(proven_with(one.header)),
-                "" if expiry is None else f"expired: installed is {expiry.installed}",
+                "" if expiry is None else f"expired: installed is {expiry.installed_version}",
             )
         )
         if expiry is not None:

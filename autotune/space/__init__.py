@@ -6,7 +6,7 @@ from autotune.lazy import lazy_names
 
 if TYPE_CHECKING:
     from autotune.space.expression import ExpressionError, parse_expression
-    from autotune.space.inactive import InactiveParameters
+    from autotune.space.inactive_parameters import InactiveParameters
     from autotune.space.library_choice import LibraryChoice
     from autotune.space.parameter import Parameter
     from autotune.space.resolve import join, load_space, space_names
@@ -35,7 +35,7 @@ __getattr__ = lazy_names(
         "DEFAULT": "autotune.space.setting",
         "Constraint": "autotune.space.space",
         "ExpressionError": "autotune.space.expression",
-        "InactiveParameters": "autotune.space.inactive",
+        "InactiveParameters": "autotune.space.inactive_parameters",
         "LibraryChoice": "autotune.space.library_choice",
         "Parameter": "autotune.space.parameter",
         "Setting": "autotune.space.setting",

@@ -14,11 +14,11 @@ from typing import cast
 
 from autotune.errors import UsageError
 from autotune.space.check import refused_value, today
+from autotune.space.outside_names import check_no_file, check_value, is_level, runs_programs
 from autotune.space.parameter import Parameter, ParameterKind, default_kind
 from autotune.space.resolve import title
 from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
-from autotune.space.trust import check_no_file, check_value, is_level, runs_programs
 from runner.mpi.discover import adapter, families
 from runner.mpi.library import Library, placement_of
 from runner.types import LIBRARY

@@ -29,7 +29,7 @@ from autotune.stats.sequential import (
     winner,
 )
 from autotune.stats.slow_launches import SlowLaunches, slow_from, slow_launches
-from autotune.stats.warnings import depends_on_setting
+from autotune.stats.uncertainty import depends_on_setting
 
 __all__ = [
     "LOOKS",

@@ -10,7 +10,7 @@ from statistics import fmean, median
 import numpy as np
 
 from autotune.stats.exact import Values
-from autotune.stats.warnings import mad_spread
+from autotune.stats.uncertainty import mad_spread
 
 NEAREST = 3
 """Number of runs of the default on either side with which a run is compared."""

@@ -29,7 +29,7 @@ from autotune.stats.exact import (
     wilcoxon_tail,
 )
 from autotune.stats.log_ratios import LogRatios, log_ratios
-from autotune.stats.warnings import comparison_warnings
+from autotune.stats.uncertainty import comparison_warnings
 from runner.types import finite
 
 Verdict = Literal["better", "worse", "equivalent", "undecided"]

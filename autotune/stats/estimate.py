@@ -11,7 +11,7 @@ import numpy as np
 from autotune.notes import Note
 from autotune.stats.exact import Flags, Values, sign_rank, sign_tail
 from autotune.stats.log_ratios import detect_resolution, flags, validate_times
-from autotune.stats.warnings import mad_spread, run_warnings
+from autotune.stats.uncertainty import mad_spread, run_warnings
 
 MIN_RUNS = 6
 """Smallest number of runs with a 95 % order-statistic interval: 1 - 2 * 2^-6 = 96.9 %."""

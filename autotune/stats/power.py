@@ -15,7 +15,7 @@ import numpy as np
 
 from autotune.stats.exact import Values, crossing, root, sign_walk_ranks
 from autotune.stats.sequential import LookPlan
-from autotune.stats.warnings import mad_spread
+from autotune.stats.uncertainty import mad_spread
 
 
 @dataclass(frozen=True)

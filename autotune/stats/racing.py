@@ -19,7 +19,7 @@ import numpy as np
 
 from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.exact import Floats, Values
-from autotune.stats.warnings import mad_spread
+from autotune.stats.uncertainty import mad_spread
 
 MAX_RUNS = 6
 """Largest number of runs of a setting in the race; further runs belong to the confirmation."""

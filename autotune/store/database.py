@@ -31,7 +31,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlc
 
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.store.location import Location, prepare_file
-from autotune.store.rows import TOLERATES, Damage
+from autotune.store.row_checks import TOLERATES, Damage
 from runner.passwords import mask_password
 from runner.supervise import DeferredInterrupts
 
@@ -49,8 +49,8 @@ class Database:
 
     ``read`` and ``write`` are one transaction each; a Ctrl-C meanwhile is raised at its end. With
     ``read_only`` the database itself refuses every write, and no file is created. With ``tolerant``
-    damaged rows are skipped (:mod:`autotune.store.rows`). Raises UsageError for inconsistent data,
-    and the dialect's error or WorkError if the database fails.
+    damaged rows are skipped (:mod:`autotune.store.row_checks`). Raises UsageError for inconsistent
+    data, and the dialect's error or WorkError if the database fails.
     """
 
     def __init__(

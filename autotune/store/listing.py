@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.model import StudySummary
-from autotune.store.rows import read_all
+from autotune.store.row_checks import read_all
 from autotune.store.studies import count_of, summary_query, to_summary
 from autotune.store.text import clean, load_object
 

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, select, text
 
 from autotune.store import schema as s
-from autotune.store.rows import read_all
+from autotune.store.row_checks import read_all
 from autotune.store.text import clean, damaged_row, dump, load
 from runner.types import PrintedLines, printed_from_json
 

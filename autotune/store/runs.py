@@ -41,7 +41,7 @@ from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
 from autotune.store.printed import apply_change, clean_lines, printed_of, store_lines
-from autotune.store.rows import all_rows, refuse
+from autotune.store.row_checks import all_rows, refuse
 from autotune.store.text import (
     DamagedRow,
     canonical,

@@ -25,7 +25,7 @@ from autotune.store.model import (
     TrialRecord,
     Value,
 )
-from autotune.store.rows import Damage
+from autotune.store.row_checks import Damage
 from autotune.store.workers import WorkerClaims, database_now
 from runner.files.paths import exists, is_file
 from runner.files.scratch import Scratch

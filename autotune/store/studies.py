@@ -30,7 +30,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import NOISE, SCREENING, AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import MOVED, NEW, StudyRecord, StudySummary
-from autotune.store.rows import all_rows, read_all, read_first
+from autotune.store.row_checks import all_rows, read_all, read_first
 from autotune.store.text import DamagedRow, clean, damaged_row, dump, load, load_object
 from autotune.wording import whole_number
 

@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import PRUNED, RUNNING, OwnerProcess, TrialRecord, Value
-from autotune.store.rows import read_all
+from autotune.store.row_checks import read_all
 from autotune.store.text import clean, damaged_row, dump, load_object
 
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")

@@ -20,7 +20,7 @@ from autotune.store import studies, trials
 from autotune.store.database import Database, Dialect
 from autotune.store.leases import GIVEN_UP, LEASE_S, Lease, LeaseWatch, Sign
 from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value, WorkerRecord
-from autotune.store.rows import all_rows, read_first
+from autotune.store.row_checks import all_rows, read_first
 from autotune.store.trials import owner_columns
 
 

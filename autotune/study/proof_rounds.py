@@ -15,7 +15,7 @@ from typing import Any
 from autotune.errors import AutotuneError, WorkError
 from autotune.measurement.run_history import CONFIRM
 from autotune.space import Setting, Space
-from autotune.space.trust import check_values
+from autotune.space.outside_names import check_values
 from autotune.stats import LOOKS, ErrorBudget, LookPlan
 from autotune.study.trial_store import DocumentStore
 

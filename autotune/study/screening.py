@@ -27,7 +27,7 @@ from autotune.measurement.events import Watcher, silent
 from autotune.measurement.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
+from autotune.stats.cheap_runs import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
 from autotune.study.screening_summary import OFF, why_off
 from autotune.study.trial_store import (

@@ -37,7 +37,7 @@ from autotune.space.commutativity import (
     for_any_operation,
 )
 from autotune.space.library_choice import MPI
-from autotune.space.trust import check_values
+from autotune.space.outside_names import check_values
 from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
 from autotune.store.model import NEW

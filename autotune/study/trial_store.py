@@ -14,7 +14,7 @@ from autotune.measurement.run_history import SEARCH, RunHistory, entry_of, histo
 from autotune.measurement.study_executables import changed_executables
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import MPI
-from autotune.stats.screening import clear_step, rank_correlation
+from autotune.stats.cheap_runs import clear_step, rank_correlation
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED

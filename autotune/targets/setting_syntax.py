@@ -21,9 +21,9 @@ from autotune.space.extra_parameters import (
     without_implied_values,
 )
 from autotune.space.library_choice import MPI
+from autotune.space.outside_names import Names, check_values, known_names
 from autotune.space.parameter import ParameterKind
 from autotune.space.setting import Value, normalise_value, read_value
-from autotune.space.trust import Names, check_values, known_names
 from autotune.store import Store
 from runner import files
 from runner.files.json_text import parse_json

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from autotune.anova.class_proof import ClasswideProof
 from autotune.anova.classwide import Choice
-from autotune.anova.proof import ClasswideProof
-from autotune.anova.result import ClasswideResult, ProgramEvidence, evidence_checks
+from autotune.anova.classwide_result import ClasswideResult, ProgramEvidence, evidence_checks
 from autotune.terminal.render import print_line, print_note, print_table
 from autotune.wording import FEW, percent
 

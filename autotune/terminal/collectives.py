@@ -8,7 +8,7 @@ from autotune.terminal.render import print_line, print_table
 from autotune.wording import HEADLINES, WHY_UNGUARDED, interval, percent, verdict_words
 
 if TYPE_CHECKING:
-    from autotune.collectives.result import CollectiveResult, TablePart
+    from autotune.collectives.algorithm_tables import CollectiveResult, TablePart
 
 
 def _print_table(result: CollectiveResult, part: TablePart) -> None:

@@ -13,17 +13,17 @@ from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.api.publication import FormatRow, PlannedFile
-    from autotune.publish.plan import Planned
-    from autotune.publish.publication import Published
+    from autotune.publish.plan import FilePlan
+    from autotune.publish.publication import InstalledFile
     from autotune.publish.source import PublicationSource
     from runner.mpi.library import Library
 
 
 def print_publication(
-    proposal: PublicationSource, publications: list[Published], force: bool
+    proposal: PublicationSource, publications: list[InstalledFile], force: bool
 ) -> None:
     """Print what was published, with its proof; with ``force`` also the doubts."""
-    from autotune.publish.tune_file import gain_words
+    from autotune.publish.evidence_lines import gain_words
 
     evidence = proposal.evidence
     print_line(f"{evidence.source}: {', '.join(key_parts(evidence.setting))}")
@@ -36,12 +36,12 @@ def print_publication(
         mark = "published" if one.proven else "written, UNPROVEN"
         print_line(f"{mark}: {one.path} ({one.format})", whole=True)
         print_line(f"  {one.probe}")
-        if one.edited is not None:
-            print_line(f"  the edited file was saved as {one.edited}", whole=True)
+        if one.saved_edits is not None:
+            print_line(f"  the edited file was saved as {one.saved_edits}", whole=True)
         print_line(f"  undo: {one.undo}", whole=True)
 
 
-def print_places(plans: Sequence[Planned], library: Library) -> None:
+def print_places(plans: Sequence[FilePlan], library: Library) -> None:
     """Print notes about files that no library reads, and the command that verifies the others."""
     from autotune.config.find import user_config
     from autotune.publish.programs import recorded_only

@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 from autotune.collective_rules import Rule
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError, WorkError
+from autotune.publish.block import BEGIN
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
 from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import BEGIN, read_header
+from autotune.publish.header import read_header
 from autotune.publish.install import Text
-from autotune.publish.plan import Planned, plan_files
+from autotune.publish.plan import FilePlan, plan_files
+from autotune.publish.published_text import edit
 from autotune.publish.source import PublicationSource
-from autotune.publish.trust import edit
 from runner.mpi.library import Library
 
 OLD = Library("openmpi", "4.1.8", "/opt/old/bin", "/opt/old/bin/mpirun")
@@ -64,7 +65,7 @@ def evidence(**words: object) -> Evidence:
     return Evidence(**defaults | words)  # type: ignore[arg-type]
 
 
-def plan_file(fmt: Format, path: Path, proof: Evidence | None = None) -> Planned:
+def plan_file(fmt: Format, path: Path, proof: Evidence | None = None) -> FilePlan:
     """A planned file of the format at ``path``."""
     proposal = PublicationSource(content_of(fmt), proof or evidence(), (), True)
     return plan_files(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
@@ -101,7 +102,7 @@ class FormatContract:
 
     @pytest.mark.parametrize("library", [OLD, NEW, MPICH, IMPI], ids=lambda lib: lib.version)
     def test_does_not_obey_a_library_of_another_family(self, fmt: Format, library: Library) -> None:
-        why = fmt.unobeyed(library)
+        why = fmt.obstacle(library)
         if fmt.family and fmt.family != library.family:
             assert why is not None
             assert library.family in why
@@ -124,7 +125,7 @@ class FormatContract:
         one = plan_file(fmt, tmp_path / "f", evidence(proven=False))
         whole = one.text(one.content, library_of(fmt), "x").whole
         assert "NOT PROVEN TO BE FASTER" in whole
-        assert ("UNPROVEN:" in whole) == (one.unobeyed is not None)
+        assert ("UNPROVEN:" in whole) == (one.obstacle is not None)
 
     def test_has_lines_that_every_library_reads(self, fmt: Format, tmp_path: Path) -> None:
         long = evidence(
@@ -211,7 +212,7 @@ class FormatContract:
         name = {"mpich": "MPIR_CVAR_X", "impi": "I_MPI_X"}.get(library.family, "btl_x")
         content = Content({"mca": {name: value}})
         place = tmp_path_factory.mktemp("place")
-        loading = fmt.staged(fmt.prologue + fmt.render(content, library), place, library)
+        loading = fmt.stage(fmt.prologue + fmt.render(content, library), place, library)
         prefix = "OMPI_MCA_" if library.family == "openmpi" else ""
         assert loading.env == {prefix + name: value}
 
@@ -226,7 +227,7 @@ class FormatContract:
         place.mkdir()
         monkeypatch.setenv("HOME", str(home))
         text = rendered_text(fmt, tmp_path / "f").main
-        fmt.staged(text, place, library_of(fmt))
+        fmt.stage(text, place, library_of(fmt))
         assert [p for p in home.rglob("*") if p.is_file()] == [home / ".openmpi/mca-params.conf"]
         assert (home / ".openmpi" / "mca-params.conf").read_text(encoding="utf-8") == "a = 1\n"
         assert any(p.is_file() and p.read_text(encoding="utf-8") == text for p in place.rglob("*"))

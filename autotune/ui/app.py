@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from autotune.report.page import part
 from autotune.store import Store
-from autotune.ui import clusters, comparison, datasets, publications, running, studies, study
+from autotune.ui import clusters, datasets, publications, running, studies, study, two_studies
 from autotune.ui.access import Access
 from autotune.ui.site import PageFunction, Site, failure
 
@@ -30,7 +30,7 @@ PAGES: dict[str, PageFunction] = {
     "/study/{study}/run/{run}": study.run_page,
     "/study/{study}/state.json": running.state_json,
     "/running": running.running_page,
-    "/compare": comparison.comparison_page,
+    "/compare": two_studies.comparison_page,
     "/clusters": clusters.clusters_page,
     "/cluster/{name}": clusters.cluster_page,
     "/published": publications.publications_page,

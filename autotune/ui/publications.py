@@ -12,9 +12,9 @@ from pathlib import Path
 from starlette.requests import Request
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.publish.install import read_beside, read_installed, text_of
+from autotune.publish.install import load_text, read_companion, text_of
 from autotune.publish.published_files import Verification, last_verifications
-from autotune.publish.trust import edit
+from autotune.publish.published_text import edit
 from autotune.publish.undo import previous_content
 from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.ui.site import Site, View
@@ -120,9 +120,9 @@ def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
     """What publishing changed: a sentence, and the lines with "+", "-" or " " of the difference."""
     path = file.path
     try:
-        text = read_installed(path)
+        text = load_text(path)
         backup = previous_content(path, file.header)
-        previous = None if backup is None else read_beside(path, backup.name)
+        previous = None if backup is None else read_companion(path, backup.name)
         before = "" if previous is None else text_of(previous)
     except (AutotuneError, OSError) as problem:
         return f"It cannot be shown: {problem}", []

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from autotune.anova.classwide import BEST_SINGLE, choose
-from autotune.anova.factors import FactorOptions
-from autotune.anova.result import (
+from autotune.anova.classwide_result import (
     RESULTS,
     ClasswideResult,
     ProgramEvidence,
 )
+from autotune.anova.factors import FactorOptions
 from autotune.anova.synthetic import Effect, cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError

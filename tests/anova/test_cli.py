@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from autotune.anova.proof import ClasswideProof
-from autotune.anova.pruning import ClassPruning
-from autotune.anova.result import RESULTS, ProgramEvidence
+from autotune.anova.class_proof import ClasswideProof
+from autotune.anova.class_pruning import ClassPruning
+from autotune.anova.classwide_result import RESULTS, ProgramEvidence
 from autotune.anova.table import CellFacts
 from autotune.api.target import find_target
 from autotune.space import DEFAULT
@@ -282,15 +282,15 @@ def test_more_runs_are_asked_for_where_a_program_is_open(
 @pytest.mark.mpi
 @pytest.mark.slow
 def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library: Library) -> None:
-    from autotune.anova.paired_runs import PairTerms, Program, on_machine
-    from autotune.anova.pruning import prune
+    from autotune.anova.class_pruning import prune
+    from autotune.anova.paired_runs import ClassProgram, PairTerms, on_machine
     from autotune.space import Setting
     from autotune.store import Store
     from tests.anova.conftest import SPACE
 
     application(library, "first", "1.00037")  # A figure of one decimal hides a loss of 2 %.
     words = TargetRequest(app="first", input="small", ranks=2)
-    program = Program(find_target(words), SPACE, held_out=False)
+    program = ClassProgram(find_target(words), SPACE, held_out=False)
     with Store.open(work / "r.db") as store:
         terms = PairTerms(on_machine(store), prune_looks=(7,), guard=False)
         given = Setting({"eager": 4, "idle": 1})

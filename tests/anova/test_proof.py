@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from autotune.anova.class_proof import ClasswideProof, prove_class
+from autotune.anova.class_pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.classwide import mean_gain
+from autotune.anova.classwide_result import ProgramEvidence
 from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, measure_pairs
-from autotune.anova.proof import ClasswideProof, prove_class
-from autotune.anova.pruning import ALPHA, PURPOSE, prune, prune_plan
-from autotune.anova.result import ProgramEvidence
 from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest, compare_on
 from autotune.measurement.budget import BudgetTooSmall
 from autotune.space import DEFAULT, Setting, parse_expression

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
-from autotune.stats.screening import rank_correlation
+from autotune.stats.cheap_runs import rank_correlation
 from benchmarks.search import fidelity_table
 from benchmarks.search.families import landscape
 from benchmarks.search.fidelity_table import REDRAWN, Plan, cheap_form, play

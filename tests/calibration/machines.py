@@ -6,9 +6,9 @@ import math
 import random
 from collections.abc import Callable, Sequence
 
+from autotune.calibration.launch_rounds import CalibrationRounds, Launches, Ratios
 from autotune.calibration.points import COLLECTIVES, MESSAGES, Point, points_of
 from autotune.calibration.response import Calibration, Level, Response, ResponseTable
-from autotune.calibration.rounds import CalibrationRounds, Launches, Ratios
 from autotune.space import Parameter, Setting, Space
 from autotune.space.expression import parse_expression
 

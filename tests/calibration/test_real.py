@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.calibration.launch_rounds import REPEATS, TIMES
 from autotune.calibration.points import COLLECTIVES, MESSAGES
-from autotune.calibration.rounds import REPEATS, TIMES
 from autotune.wording import share
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
@@ -58,9 +58,9 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     """``times``: how often the fastest settings are timed again at the end."""
     for module in ("points", "rounds", "calibrate"):
         monkeypatch.setattr(f"autotune.calibration.{module}.COLLECTIVES", collectives)
-    monkeypatch.setattr("autotune.calibration.rounds.TIMES", times)
+    monkeypatch.setattr("autotune.calibration.launch_rounds.TIMES", times)
     levels, repeats = ([32768], 1) if times == 1 else ([1024, 32768], REPEATS)
-    monkeypatch.setattr("autotune.calibration.rounds.REPEATS", repeats)
+    monkeypatch.setattr("autotune.calibration.launch_rounds.REPEATS", repeats)
     (data / "limits.toml").write_text(SPACE.replace("LEVELS", str(levels)))
     # Beside other work ranks that spin take a time slice for every message.
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")

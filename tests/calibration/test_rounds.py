@@ -6,9 +6,8 @@ import statistics
 
 import pytest
 
-from autotune.calibration.candidates import level_settings, pack_launches
-from autotune.calibration.points import MESSAGES, SIZES, Point
-from autotune.calibration.rounds import (
+from autotune.calibration.candidate_levels import level_settings, pack_launches
+from autotune.calibration.launch_rounds import (
     FIRST_MESSAGES,
     JOINT,
     MOST_JOINT,
@@ -16,6 +15,7 @@ from autotune.calibration.rounds import (
     TIMES,
     joint_settings,
 )
+from autotune.calibration.points import MESSAGES, SIZES, Point
 from autotune.space import Setting
 from tests.calibration.machines import (
     BCAST,

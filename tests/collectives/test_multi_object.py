@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.collective_rules import Rule
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult, TablePart
 from autotune.collectives.multi_object import (
     FORM,
     FORMS,
@@ -19,7 +20,6 @@ from autotune.collectives.multi_object import (
     rival_parameters,
     rival_settings,
 )
-from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.store import Store
 from runner.programs.micro.multi_object import OPERATIONS, WORDS
 from runner.runtimes.intranode.mcoll.config import AUTO, MCOLL, Config

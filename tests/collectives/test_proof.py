@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autotune.collectives.measurement import SIZES, SizeMeasurement
-from autotune.collectives.proof import ProvenTable, between, proof_plan, prove_table
+from autotune.collectives.table_proof import ProvenTable, between, proof_plan, prove_table
 from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import WorkError
 from autotune.measurement.budget import Budget, BudgetSpent

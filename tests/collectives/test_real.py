@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autotune.collective_rules import Rule
-from autotune.collectives.proof import SizeEvidence, _proven_entry, at, between, fewest_pairs
-from autotune.collectives.result import TABLES, CollectiveResult, TablePart
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult, TablePart
+from autotune.collectives.table_proof import SizeEvidence, _proven_entry, at, between, fewest_pairs
 from autotune.collectives.tables import SIZES
 from autotune.collectives.tournament import TableEntry, Tournament
 from autotune.errors import UsageError

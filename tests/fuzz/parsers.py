@@ -17,11 +17,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.cli.testbed_commands import parse_latency, parse_rate
 from autotune.collective_rules import Rule
-from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import TABLES, CollectiveResult, TablePart
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult, TablePart
+from autotune.collectives.table_proof import SizeEvidence
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.config.find import ConfigFile, find_config

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from runner.runtimes.core.kernels import load
 from runner.runtimes.intranode import Region, RegionError
+from runner.runtimes.intranode.cab_records import ADD_REALS, ADD_WORDS, BOUNCE
 from runner.runtimes.intranode.region import elements
-from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE
 from tests.refusals import refused
 
 OPERATIONS = {"reals": ADD_REALS, "words": ADD_WORDS}

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from runner.runtimes.mate.guard import _BLOCKING
+from runner.runtimes.mate.mpi4py_guard import _BLOCKING
 
 KINDS = (
     *("Comm", "Intracomm", "Intercomm", "Topocomm", "Cartcomm", "Graphcomm", "Distgraphcomm"),

@@ -19,10 +19,10 @@ from autotune.publish.install import (
     Text,
     backup_of,
     install,
-    keep_edited,
+    load_text,
     put,
-    read_installed,
     real_path,
+    save_edits,
     side_of,
 )
 from autotune.publish.undo import remove
@@ -96,7 +96,7 @@ def test_a_header_that_is_a_link_is_neither_read_nor_replaced(folder: Path, secr
     side_of(path).unlink()
     side_of(path).symlink_to(secret)
     for attempt in (
-        lambda: read_installed(path),
+        lambda: load_text(path),
         lambda: remove(path, force=True),
         lambda: publish(path, "rules-v3", force=True),
     ):
@@ -115,7 +115,7 @@ def test_the_copy_of_an_edited_file_is_always_new(folder: Path, secret: Path) ->
         moment = now + datetime.timedelta(seconds=later)
         path.with_name(f"{path.name}.edited-{moment:%Y%m%d-%H%M%S}").symlink_to(secret)
     with pytest.raises(WorkError):
-        keep_edited(path)
+        save_edits(path)
     assert secret.read_text() == SECRET
 
 
@@ -198,7 +198,7 @@ def test_a_link_of_somebody_else_is_not_followed(
     os.lchown(path, OTHER, OTHER)
     for name in ("getuid", "geteuid"):
         monkeypatch.setattr(os, name, lambda: ME)
-    for attempt in (lambda: read_installed(path), lambda: put(path, Text("x"))):
+    for attempt in (lambda: load_text(path), lambda: put(path, Text("x"))):
         with pytest.raises(UsageError) as refused:
             attempt()
         assert refused.value.code == "published.link"

@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
-from autotune.publish.tune_file import Ends, file_evidence, gain_words
+from autotune.publish.evidence_lines import Ends, file_evidence, gain_words
 from autotune.space import Setting
 from autotune.targets.target import Target
 from runner.mpi.library import Library

@@ -15,11 +15,11 @@ from autotune.config.cluster import load_cluster
 from autotune.publish.content import Evidence
 from autotune.publish.formats import find
 from autotune.publish.header import Header, read_header
-from autotune.publish.install import put, read_installed
+from autotune.publish.install import load_text, put
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import remember_file
+from autotune.publish.published_text import difference, edit
 from autotune.publish.recheck import Recheck, Status, not_renewable, renewal
-from autotune.publish.trust import difference, edit
 from autotune.publish.verify import (
     Expiry,
     FileState,
@@ -75,7 +75,8 @@ def test_every_other_release_is_another_library(
     found = expiry(path, header(path, proven(version)), NEW)
     assert (found is not None) == expired
     if found is not None:
-        assert (found.family, found.proven, found.installed) == ("openmpi", version, "5.0.11")
+        versions = (found.proven_version, found.installed_version)
+        assert (found.family, *versions) == ("openmpi", version, "5.0.11")
         assert found.words.index(version) < found.words.index("5.0.11")
         assert found.commands == {
             "prove again": f"autotune verify-published --renew --mpi {NEW.launcher} {path}",
@@ -103,7 +104,7 @@ def test_another_series_is_expired_unless_its_library_is_still_there(tmp_path: P
     path = tmp_path / "f.tune"
     put(path, rendered_text(find("tune"), path, proven("5.0.11")))
     gone = look(path, Prober(OLD, load_cluster("local")))
-    assert gone.lost
+    assert gone.has_lost_proof
     assert gone.expiry == Expiry(path, "openmpi", "5.0.11", "4.1.8", OLD.launcher)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "mpirun").write_text("")
@@ -123,7 +124,7 @@ def test_a_renewed_file_is_what_autotune_would_write(tmp_path: Path, name: str) 
     one = renewal(path, NEW, [check])
     written = one.text(one.content, NEW, one.header.probe)
     put(path, written)
-    found = read_installed(path)
+    found = load_text(path)
     assert found is not None
     assert found.header is not None
     assert difference(path, found, found.header, NEW) is None

@@ -93,8 +93,8 @@ class TestObeyed:
     @pytest.mark.parametrize("name", ["impi-user", "impi-env", "sh", "slurm", "tcl", "html"])
     def test_variables_are_seen_in_force(self, prober: Prober, name: str) -> None:
         fmt = find(name)
-        if fmt.unobeyed(prober.library):
-            pytest.skip(str(fmt.unobeyed(prober.library)))
+        if fmt.obstacle(prober.library):
+            pytest.skip(str(fmt.obstacle(prober.library)))
         content = Content({"mca": {BCAST: "3", "I_MPI_SHM_EAGER_THRESHOLD": "4096"}})
         said = prober.prove(fmt, content, lambda c: fmt.prologue + fmt.render(c, prober.library))
         assert said.startswith("2 ")
@@ -125,7 +125,7 @@ def test_a_script_sets_nothing_under_another_version(impi: Library, tmp_path: Pa
     path = tmp_path / "f.sh"
     for version, wanted in ((impi.version, {BCAST: "3"}), ("2019.9", {})):
         library = replace(impi, version=version)
-        path.write_text(fmt.guarded(fmt.render(content, library), library))
+        path.write_text(fmt.with_version_check(fmt.render(content, library), library))
         assert fmt.live(path, impi).env == wanted
 
 

@@ -10,7 +10,7 @@ import pytest
 from autotune.errors import UsageError, WorkError
 from autotune.publish.formats import find
 from autotune.publish.header import seal
-from autotune.publish.install import Text, install, put, read_installed
+from autotune.publish.install import Text, install, load_text, put
 from autotune.publish.plan import plan_files
 from autotune.publish.publication import diff
 from autotune.publish.source import PublicationSource
@@ -41,7 +41,7 @@ def test_publishing_and_undoing_leaves_what_was_there(tmp_path: Path, before: st
         path.chmod(0o640)
     was = files(tmp_path)
     publish(path)
-    text = read_installed(path)
+    text = load_text(path)
     assert text is not None
     assert not edited(path, text)
     assert text.main.startswith(before or "# >>>")
@@ -123,14 +123,14 @@ def test_lines_around_the_block_stay_byte_for_byte(
     if before is not None:
         path.write_text(before)
     publish(path)
-    text = read_installed(path)
+    text = load_text(path)
     assert text is not None
     put(path, Text(above + text.main + below))
-    longer = read_installed(path)
+    longer = load_text(path)
     assert longer is not None
     assert not edited(path, longer)
     done = remove(path)
-    left = read_installed(path)
+    left = load_text(path)
     assert left is not None
     old = before or ""
     ended = old + "\n" if old == "no newline" else old

@@ -16,8 +16,8 @@ import pytest
 
 from autotune.cli import main
 from autotune.collective_rules import Rule
-from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import TABLES, CollectiveResult, TablePart
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult, TablePart
+from autotune.collectives.table_proof import SizeEvidence
 from autotune.config.cluster import load_cluster
 from autotune.dialects.mpich_trees import (
     FILE,
@@ -188,7 +188,7 @@ def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
     absent = Library("mpich", "5.0.2", str(tmp_path), str(tmp_path / "mpirun"))
     assert builtin_tree(absent) is None
     assert find("mpich-json").harmful(absent)
-    assert find("mpich-json").unobeyed(absent) == find("mpich-json").harmful(absent)
+    assert find("mpich-json").obstacle(absent) == find("mpich-json").harmful(absent)
     assert adapter(absent).values_in_force({}) == {}
 
 
@@ -196,7 +196,7 @@ def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None
     absent = Library("mpich", "5.0.2", str(tmp_path), str(tmp_path / "mpirun"))
     made = tmp_path / "tree.json"
     one = plan_file(find("mpich-json"), made)
-    assert one.unobeyed
+    assert one.obstacle
     with refused(UsageError, "publish.harmful"):
         publish_files([one], Prober(absent, load_cluster("local")), lambda _: None)
     assert not made.exists()
@@ -257,8 +257,8 @@ class TestObeyed:
     def test_variables_are_seen_in_force(self, prober: Prober, name: str) -> None:
         """In short: :func:`test_published_found_in_force_and_undone`."""
         fmt = find(name)
-        if fmt.unobeyed(prober.library):
-            pytest.skip(str(fmt.unobeyed(prober.library)))
+        if fmt.obstacle(prober.library):
+            pytest.skip(str(fmt.obstacle(prober.library)))
         values = {ALLREDUCE: "recursive_doubling", "MPIR_CVAR_CTXID_EAGER_SIZE": "3"}
         assert prove(prober, fmt, Content({"mca": values})).startswith("2 ")
 

@@ -187,7 +187,7 @@ def test_two_ranks_are_probed_on_each_node(
         monkeypatch.setattr(prober.runner, "run", seen)
         tune = find("tune")
         content = Content({"mca": {"btl_sm_eager_limit": "8192"}})
-        loading = tune.staged(tune.render(content, open_mpi), tmp_path, open_mpi)
+        loading = tune.stage(tune.render(content, open_mpi), tmp_path, open_mpi)
         prober.run(loading, content, tune, "allreduce", 2)
         rule = Rule("bcast", 2, 0, "1")
         prober.run(loading, Content(rules=(rule,)), find("rules-v1"), "bcast", 3)

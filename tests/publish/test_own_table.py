@@ -14,9 +14,9 @@ import pytest
 
 from autotune.cli import main
 from autotune.collective_rules import Rule
+from autotune.collectives.algorithm_tables import TABLES, CollectiveResult, TablePart
 from autotune.collectives.measurement import micro_program
-from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import TABLES, CollectiveResult, TablePart
+from autotune.collectives.table_proof import SizeEvidence
 from autotune.publish.recheck import Status
 from autotune.store import Store
 from runner.machine import describe_machine

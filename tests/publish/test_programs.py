@@ -19,7 +19,7 @@ CHECK = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metri
 
 def target(**more: Any) -> Target:
     found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
-    made = program_of({**CHECK, **more}, read_cluster("local"), found, "x", recorded=True)
+    made = program_of({**CHECK, **more}, read_cluster("local"), found, "x", run_recorded=True)
     assert isinstance(made, EvidenceProgram)
     return made.target
 
@@ -54,9 +54,9 @@ def test_a_command_before_each_run_is_not_carried_out_because_a_file_says_so(
     given: dict[str, object],
 ) -> None:
     found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
-    made = program_of({**CHECK, **given}, read_cluster("local"), found, "x", recorded=True)
+    made = program_of({**CHECK, **given}, read_cluster("local"), found, "x", run_recorded=True)
     assert isinstance(made, NotRun)
-    assert not made.broken
+    assert not made.is_broken
 
 
 def test_an_input_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autotune.anova.result import RESULTS, ClasswideResult, ProgramEvidence
+from autotune.anova.classwide_result import RESULTS, ClasswideResult, ProgramEvidence
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.measurement.study_executables import store_executables

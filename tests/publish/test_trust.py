@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.api.datasets import source_of
 from autotune.api.predict import traced_on
 from autotune.artifacts import content_id
@@ -26,20 +26,21 @@ from autotune.datasets import load
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.prediction.parsing import settings as model_settings
 from autotune.publish import formats
+from autotune.publish.block import CLOSE
 from autotune.publish.content import TABLES, Content, Evidence
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import CLOSE, Header, commented, seal
-from autotune.publish.install import Text, put, read_installed
+from autotune.publish.header import Header, comment_out, seal
+from autotune.publish.install import Text, load_text, put
 from autotune.publish.plan import compose, series
 from autotune.publish.probe import Prober
 from autotune.publish.programs import EvidenceProgram, NotRun, program_of
+from autotune.publish.published_text import Trust
 from autotune.publish.recheck import Status
 from autotune.publish.source import read_source
-from autotune.publish.trust import Trust
 from autotune.publish.verify import cluster_of, look
 from autotune.space import Parameter, Setting, Space
-from autotune.space.trust import check_values, known_names, runs_programs
+from autotune.space.outside_names import check_values, known_names, runs_programs
 from autotune.store import Store
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.setting_syntax import read_settings
@@ -151,12 +152,12 @@ def forged(
     )
     body = fmt.body(content, library) + line
     if fmt.comment is None:
-        whole = seal(commented(header.lines(), ("# ", "")) + body)
+        whole = seal(comment_out(header.lines(), ("# ", "")) + body)
         put(path, Text(body, whole[: len(whole) - len(body)]))
         return path
-    block = commented(header.lines(fmt.merges), fmt.comment) + body
+    block = comment_out(header.lines(fmt.merges), fmt.comment) + body
     if fmt.merges:
-        block += commented([CLOSE], fmt.comment)
+        block += comment_out([CLOSE], fmt.comment)
     put(path, Text(seal(fmt.prologue + block)))
     return path
 
@@ -242,7 +243,7 @@ def test_a_name_that_starts_something_is_refused_in_a_file(
     group = "env" if name in VARIABLES else "mca"
     content = EAGER.with_value(group, name, str(canary.program))
     path = forged(tmp_path / "f.sh", find("sh"), content, trust.library)
-    text = read_installed(path)
+    text = load_text(path)
     assert text is not None
     assert text.header is not None
     code = "published.untrusted" if name in TABLES else "parameter.refused"
@@ -581,7 +582,7 @@ MICRO = ["-m", "runner.programs.micro", "allreduce", "--size", "8,64", "--count"
 def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary: Canary) -> None:
     check = {"app": "micro allreduce", "input": None, "ranks": 2}
     check["program"] = [str(canary.program), *words]
-    found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+    found = program_of(check, load_cluster("local"), _plain(), "here", run_recorded=False)
     if words in (MICRO, ["-P", *MICRO]):
         assert isinstance(found, EvidenceProgram)
         # This Python, not the program that the file names; as many calls as for these sizes.
@@ -604,7 +605,7 @@ def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary
 def test_damaged_evidence_is_said(change: dict[str, object]) -> None:
     check = {"app": "nas-cg", "input": None, "ranks": 2} | change
     with refused(UsageError, "published.program_unknown"):
-        program_of(check, load_cluster("local"), _plain(), "here", recorded=True)
+        program_of(check, load_cluster("local"), _plain(), "here", run_recorded=True)
 
 
 @pytest.mark.mpi
@@ -686,11 +687,11 @@ def test_root_runs_no_program_of_a_configuration_that_others_may_write(
     app.parent.mkdir(parents=True)
     app.write_text(f"name = 'own'\ncommand = ['{canary.program}']\n")
     check = {"app": "own", "input": None, "ranks": 1}
-    found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+    found = program_of(check, load_cluster("local"), _plain(), "here", run_recorded=False)
     assert isinstance(found, EvidenceProgram)
     app.chmod(0o666)
     with refused(UsageError, "publish.root"):
-        program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
+        program_of(check, load_cluster("local"), _plain(), "here", run_recorded=False)
 
 
 def test_scripts_are_what_the_list_of_formats_says() -> None:

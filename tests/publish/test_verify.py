@@ -12,7 +12,7 @@ from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.header import read_header
-from autotune.publish.install import put, read_installed
+from autotune.publish.install import load_text, put
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
@@ -92,7 +92,7 @@ def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prob
 def test_a_version_of_any_form_is_no_edit(tmp_path: Path, version: str) -> None:
     path = tmp_path / "f.sh"
     put_in_place("sh", path, dataclasses.replace(NEW, version=version))
-    text = read_installed(path)
+    text = load_text(path)
     assert text is not None
     assert not edited(path, text)
 
@@ -174,7 +174,7 @@ def test_what_would_decide_it_is_said(
 )
 def test_an_older_file_with_a_wrong_algorithm_is_unsafe(tmp_path: Path, content: Content) -> None:
     found = state(tmp_path / "f", content, "study:a")
-    assert found.lost
+    assert found.has_lost_proof
     assert found.unsafe is not None
     assert found.unsafe.code == "published.unsafe"
     written = found.to_json()["unsafe"]
@@ -183,11 +183,11 @@ def test_an_older_file_with_a_wrong_algorithm_is_unsafe(tmp_path: Path, content:
     assert found.header is not None
     stated = dataclasses.replace(found.header.evidence, commutative_only=True)
     said = dataclasses.replace(found, header=dataclasses.replace(found.header, evidence=stated))
-    assert (said.unsafe, said.lost) == (None, False)
+    assert (said.unsafe, said.has_lost_proof) == (None, False)
 
 
 def test_rules_that_are_right_in_any_case_are_not_unsafe(tmp_path: Path) -> None:
     content = Content(rules=(Rule("allreduce", 4, 0, "3"), Rule("bcast", 4, 0, "4")))
     found = state(tmp_path / "f", content, "study:a")
-    assert (found.unsafe, found.lost) == (None, False)
+    assert (found.unsafe, found.has_lost_proof) == (None, False)
     assert found.to_json()["unsafe"] is None

@@ -15,10 +15,10 @@ from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import read_header
-from autotune.publish.install import put, read_installed
+from autotune.publish.install import load_text, put
 from autotune.publish.plan import plan_files
+from autotune.publish.published_text import difference
 from autotune.publish.source import PublicationSource
-from autotune.publish.trust import difference
 from autotune.targets.setting_syntax import read_setting_file
 from autotune.testing.format import CLUSTER, evidence
 from runner.mpi.library import Library
@@ -112,7 +112,7 @@ def test_the_check_is_part_of_what_autotune_would_write(
     path = tmp_path / "f"
     text = text_of(fmt, open_mpi, VALUES, path)
     header = read_header(text)
-    installed = read_installed(path)
+    installed = load_text(path)
     assert header is not None
     assert installed is not None
     assert header.guards

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autotune.anova.result import ClasswideResult, ProgramEvidence
+from autotune.anova.classwide_result import ClasswideResult, ProgramEvidence
 from autotune.collective_rules import Rule
-from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.result import CollectiveResult, TablePart
+from autotune.collectives.algorithm_tables import CollectiveResult, TablePart
+from autotune.collectives.table_proof import SizeEvidence
 from autotune.report.cluster import classwide_section, collectives_section
 from autotune.report.page import Page, render
 from autotune.space import Setting

@@ -8,7 +8,7 @@ from collections.abc import Container
 from typing import Any
 
 from autotune.space import Setting, Space
-from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.published import TunedLibrary
 from runner.runtimes.intranode.switches import OFF, ON
 
 
@@ -19,7 +19,7 @@ def words_of(made: Space, setting: Setting) -> list[str]:
     return [word for words in launched.get("arg", {}).values() for word in words.split()]
 
 
-def expected(library: Library, setting: Setting) -> Any:
+def expected(library: TunedLibrary, setting: Setting) -> Any:
     """The configuration that a program with this setting must have."""
     fields = {}
     for switch, (field, known, _) in library.table.items():
@@ -30,7 +30,7 @@ def expected(library: Library, setting: Setting) -> Any:
 
 
 def check_defaults(
-    library: Library, made: Space, left_out: Container[str], **others: object
+    library: TunedLibrary, made: Space, left_out: Container[str], **others: object
 ) -> None:
     """A setting that names the library's default, or one of ``others``, is the empty one.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, load_space
-from autotune.space.inactive import decides
+from autotune.space.inactive_parameters import decides
 from tests.space.libraries import NEW
 
 SPACE = Space(

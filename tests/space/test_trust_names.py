@@ -10,7 +10,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
 from autotune.space.extra_parameters import with_extra_parameters
-from autotune.space.trust import check_values, known_names, runs_programs
+from autotune.space.outside_names import check_values, known_names, runs_programs
 from runner.mpi.intel_info import parse
 from tests.space.libraries import NEW, OLD
 

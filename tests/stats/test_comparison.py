@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from autotune.errors import WorkError
 from autotune.stats import NoBlocks, compare
 from autotune.stats.comparison import verdict
-from autotune.stats.simulation import MODELS, SimulatedComparison, simulate
+from autotune.stats.simulated_times import MODELS, SimulatedComparison, simulate
 from tests.refusals import refused
 
 pairs = st.lists(st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)), min_size=6, max_size=25)

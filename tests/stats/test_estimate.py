@@ -14,7 +14,7 @@ from scipy import stats
 
 from autotune.errors import WorkError
 from autotune.stats import detect_resolution, estimate
-from autotune.stats.simulation import NOISES
+from autotune.stats.simulated_times import NOISES
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 times = st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30)

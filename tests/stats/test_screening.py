@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autotune.stats.screening import (
+from autotune.stats.cheap_runs import (
     CHANCE,
     DEFAULTS,
     Agreement,

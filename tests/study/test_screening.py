@@ -18,7 +18,7 @@ from autotune.errors import AutotuneError, WorkError
 from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
 from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting, Space
-from autotune.stats.screening import CHANCE
+from autotune.stats.cheap_runs import CHANCE
 from autotune.store import Store
 from autotune.store.model import PRUNED
 from autotune.study.procedure import StudyOutcome, run_procedure

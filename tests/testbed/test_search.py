@@ -13,7 +13,7 @@ import pytest
 from autotune.cli import main
 from autotune.config.cluster import cluster_names, load_cluster, read_cluster
 from autotune.errors import UsageError
-from autotune.space.trust import check_config_name
+from autotune.space.outside_names import check_config_name
 from autotune.store import Store
 from runner import testbed as tb
 from runner.errors import RunnerError

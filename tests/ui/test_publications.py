@@ -153,7 +153,7 @@ def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Pat
     fmt = find("openmpi-user")
     one = plan_file(fmt, place, evidence(mpi_family="openmpi", mpi_version="5.0.11"))
     made = dataclasses.replace(
-        one, kept=before.read_text(), header=dataclasses.replace(one.header, backup=before.name)
+        one, others=before.read_text(), header=dataclasses.replace(one.header, backup=before.name)
     )
     put(place, made.text(made.content, NEW, "seen"))
     remember_file(place)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from autotune.collective_rules import Rule
 from autotune.errors import UsageError
+from autotune.publish.block import BEGIN
 from autotune.publish.content import Content
 from autotune.publish.formats import ALL, Format
-from autotune.publish.header import BEGIN
 from autotune.publish.install import Text
 from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource

@@ -91,12 +91,12 @@ def find(name: str) -> Format:
 def usual(content: Content, library: Library) -> list[Format]:
     """The formats that are written if the user names none: files of the user that together hold
     everything that such files can express.  Raises UsageError if they can express nothing."""
-    chosen = [
+    formats = [
         fmt
         for fmt in sorted(ALL, key=lambda one: one.usual)
         if fmt.usual and fmt.family == library.family and _holds(fmt, content, library)
     ]
-    if not chosen:
+    if not formats:
         raise UsageError(
             f"the setting has nothing that {library.family}'s own files can express: "
             f"{', '.join(sorted(name for _, name in content.names)) or 'it is the default'}.\n"
@@ -104,7 +104,7 @@ def usual(content: Content, library: Library) -> list[Format]:
             "such as sh",
             code="publish.not_expressible",
         )
-    return chosen
+    return formats
 
 
 def complete(formats: Sequence[Format], content: Content, library: Library) -> list[Format]:

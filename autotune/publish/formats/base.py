@@ -71,7 +71,7 @@ class Format(ABC):
     cluster_wide: ClassVar[bool] = False
     """Whether it changes the default of all users; only for settings proven for a class."""
 
-    def unobeyed(self, library: Library) -> str | None:
+    def obstacle(self, library: Library) -> str | None:
         """Why the library cannot be shown to obey such a file; None if it can."""
         if self.family and library.family != self.family:
             return f"it is for {self.family}, but this library is {library.family}"
@@ -89,11 +89,11 @@ class Format(ABC):
     def body(self, content: Content, library: Library) -> str:
         """The text for content that :meth:`part` returned and that was checked."""
 
-    def guarded(self, body: str, library: Library) -> str:
+    def with_version_check(self, body: str, library: Library) -> str:
         """``body``, which sets nothing where the launcher is of another version of the family."""
         return body
 
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
+    def stage(self, text: str, place: Path, library: Library) -> Loading:
         """Write ``text`` below the empty private directory ``place``; returns how a launch loads
         it.
 
@@ -105,13 +105,13 @@ class Format(ABC):
 
     @abstractmethod
     def live(self, path: Path, library: Library) -> Loading:
-        """How a launch loads the file at ``path``.  Raises WorkError as :meth:`staged`."""
+        """How a launch loads the file at ``path``.  Raises WorkError as :meth:`stage`."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
         """Canaries for values that cannot be read back."""
         return []
 
-    def expected(self, content: Content, library: Library) -> dict[str, str]:
+    def expected_parameters(self, content: Content, library: Library) -> dict[str, str]:
         """Library parameters that a launch with the file must read back."""
         return dict(content.groups.get(LIBRARY, {})) | dict(
             rule_variables(content, library).values()
@@ -144,8 +144,8 @@ def assignments(values: Mapping[str, str]) -> str:
 def policies(content: Content, library: Library) -> dict[str, str]:
     """Placement as run-time parameters of this version of the library."""
     new = library.version_tuple >= (5,)
-    placed = content.groups.get("placement", {})
-    return {POLICIES[name][new]: value for name, value in placed.items() if name in POLICIES}
+    placement = content.groups.get("placement", {})
+    return {POLICIES[name][new]: value for name, value in placement.items() if name in POLICIES}
 
 
 def without_foreign(content: Content, prefixes: tuple[str, ...]) -> Content:
@@ -168,7 +168,7 @@ class HomeFile(Format):
     def default_path(self, cluster: str, library: Library) -> Path:
         return Path(os.environ.get("HOME", "/nonexistent")) / self.relative
 
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
+    def stage(self, text: str, place: Path, library: Library) -> Loading:
         return Loading(home_copy(place, self.relative, text))
 
     def live(self, path: Path, library: Library) -> Loading:
@@ -182,17 +182,17 @@ def rule_variables(content: Content, library: Library) -> dict[str, tuple[str, s
 
 def with_rules(part: Content, content: Content, library: Library) -> Content:
     """``part`` with the rules of ``content`` that environment variables can express."""
-    said = rule_variables(content, library)
-    return replace(part, rules=tuple(r for r in content.rules if r.collective in said))
+    expressible = rule_variables(content, library)
+    return replace(part, rules=tuple(r for r in content.rules if r.collective in expressible))
 
 
 def variables(content: Content, library: Library) -> dict[str, str]:
     """Everything that environment variables can express, for this library's family and version."""
     groups, launcher = content.groups, adapter(library)
-    said = launcher.variables(groups, groups.get("placement", {}))
-    said |= dict(rule_variables(content, library).values())
+    env = launcher.variables(groups, groups.get("placement", {}))
+    env |= dict(rule_variables(content, library).values())
     own = dict(groups.get("env", {}))
-    return said | own | launcher.variables({LIBRARY: launcher.forwarding(own)}, {})
+    return env | own | launcher.variables({LIBRARY: launcher.forwarding(own)}, {})
 
 
 def value_canaries(content: Content) -> list[Canary]:
@@ -210,21 +210,21 @@ def policy_canaries(content: Content) -> list[Canary]:
     """For each mapping or ranking policy a word that stops the job.  PRRTE ignores an unknown
     binding, so for a binding the canary is another one, with which the ranks are bound
     differently."""
-    found = []
+    canaries = []
     for name, value in content.groups.get("placement", {}).items():
-        proven = frozenset({("placement", name)})
+        names = frozenset({("placement", name)})
         if name == "bind_to":
             others = [word for word in ("none", "core") if word != value]
-            found += [_placed(content, name, word, proven, False) for word in others]
+            canaries += [_placement_canary(content, name, word, names, False) for word in others]
         else:
-            found.append(_placed(content, name, CANARY, proven, True))
-    return found
+            canaries.append(_placement_canary(content, name, CANARY, names, True))
+    return canaries
 
 
-def _placed(
-    content: Content, name: str, word: str, proven: frozenset[tuple[str, str]], dies: bool
+def _placement_canary(
+    content: Content, name: str, word: str, names: frozenset[tuple[str, str]], dies: bool
 ) -> Canary:
-    return Canary(content.with_value("placement", name, word), proven, dies=dies)
+    return Canary(content.with_value("placement", name, word), names, dies=dies)
 
 
 def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
@@ -242,10 +242,10 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
 
 def system_directory(library: Library) -> Path:
     """The directory in which this library looks for system parameter files."""
-    beside = real_path(library.bin).parent / "etc"
+    prefix_etc = real_path(library.bin).parent / "etc"
     info = library.params.get("mca_base_param_files")
-    if info is None or is_folder(beside):
-        return beside
+    if info is None or is_folder(prefix_etc):
+        return prefix_etc
     return Path(info.default.split(",")[-1]).parent
 
 

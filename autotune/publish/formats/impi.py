@@ -17,8 +17,8 @@ from runner.mpi.mpiexec_conf import USER
 def _own_part(content: Content, library: Library) -> Content:
     """The library's own variables, rules, a binding, and variables of other parts."""
     part = without_foreign(content.only("mca", "placement", "env"), IntelMpi.prefixes)
-    placed = part.groups.get("placement", {})
-    unsaid = {("placement", n) for n in placed if n not in IntelMpi.placement_names}
+    placement = part.groups.get("placement", {})
+    unsaid = {("placement", n) for n in placement if n not in IntelMpi.placement_names}
     return with_rules(part.without(unsaid), content, library)
 
 
@@ -47,5 +47,5 @@ class ImpiUser(HomeFile):
         return _own_part(content, library)
 
     def body(self, content: Content, library: Library) -> str:
-        found = sorted(variables(content, library).items())
-        return "".join(f"-genv {name} {value}\n" for name, value in found)
+        assignments = sorted(variables(content, library).items())
+        return "".join(f"-genv {name} {value}\n" for name, value in assignments)

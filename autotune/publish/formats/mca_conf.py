@@ -40,8 +40,8 @@ class UserConf(HomeFile):
     def part(self, content: Content, library: Library) -> Content:
         # 4.1 has one namespace for the library and its launcher; 5.x reads only mca here.
         old = library.version_tuple < (5,)
-        named = adapter(library).forwarding(content.groups.get("env", {}))
-        more = ("prte", "pmix", "placement") if old else ("env",) if named else ()
+        forwarding = adapter(library).forwarding(content.groups.get("env", {}))
+        more = ("prte", "pmix", "placement") if old else ("env",) if forwarding else ()
         return content.only("mca", *more)
 
     def body(self, content: Content, library: Library) -> str:
@@ -65,7 +65,7 @@ class InstallationFile(HomeFile):
     def default_path(self, cluster: str, library: Library) -> Path:
         return system_directory(library) / self.file
 
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
+    def stage(self, text: str, place: Path, library: Library) -> Loading:
         return Loading({self.variable: str(system_copy(place, self.file, text, library))})
 
 
@@ -87,10 +87,10 @@ class PrteUserConf(UserConf):
     usual = 3
     loads_rules = False
 
-    def unobeyed(self, library: Library) -> str | None:
+    def obstacle(self, library: Library) -> str | None:
         if library.family == self.family and library.version_tuple < (5,):
             return f"it is for Open MPI 5.0 and later; this library is {library.version}"
-        return super().unobeyed(library)
+        return super().obstacle(library)
 
     def part(self, content: Content, library: Library) -> Content:
         return content.only("prte", "placement")

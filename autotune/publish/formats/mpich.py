@@ -68,10 +68,10 @@ class MpichTree(RulesV1):
         """``before`` with the branches of the collectives in ``rules`` replaced."""
 
     @abstractmethod
-    def broken(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
+    def fatal_rules(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
         """``rules`` in which each call of the collective ``name`` aborts."""
 
-    def unobeyed(self, library: Library) -> str | None:
+    def obstacle(self, library: Library) -> str | None:
         if self.family != library.family:
             return f"it is for {self.family}, but this library is {library.family}"
         return self.harmful(library)
@@ -85,8 +85,8 @@ class MpichTree(RulesV1):
         )
 
     def part(self, content: Content, library: Library) -> Content:
-        named = {r.collective for r in content.rules if r.algorithm.startswith("MPIR_")}
-        return Content(rules=tuple(r for r in content.rules if r.collective in named))
+        own_collectives = {r.collective for r in content.rules if r.algorithm.startswith("MPIR_")}
+        return Content(rules=tuple(r for r in content.rules if r.collective in own_collectives))
 
     def body(self, content: Content, library: Library) -> str:
         for rule in content.rules:
@@ -103,20 +103,24 @@ class MpichTree(RulesV1):
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
         """For each collective a tree with which its calls abort."""
-        found = []
+        trees = []
         for name in dict.fromkeys(rule.collective for rule in content.rules):
             names = frozenset({("rules", name)})
-            found.append(
+            trees.append(
                 Canary(
-                    self.broken(content.rules, name, library), names, name, 3, options=self.probe
+                    self.fatal_rules(content.rules, name, library),
+                    names,
+                    name,
+                    3,
+                    options=self.probe,
                 )
             )
-        return found
+        return trees
 
     def live(self, path: Path, library: Library) -> Loading:
         return Loading({self.file: str(path.absolute())})
 
-    def expected(self, content: Content, library: Library) -> dict[str, str]:
+    def expected_parameters(self, content: Content, library: Library) -> dict[str, str]:
         return {}  # The canaries show that the library reads the file.
 
     def companions(self, content: Content, library: Library) -> tuple[str, ...]:
@@ -143,13 +147,13 @@ class MpichJson(MpichTree):
     def tree(self, before: Tree, rules: tuple[Rule, ...], library: Library) -> Tree:
         return changed_tree(before, rules, library.params)
 
-    def broken(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
+    def fatal_rules(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
         """An algorithm of another collective."""
         other = "MPIR_Bcast_intra_binomial"
         if name == "bcast":
             other = "MPIR_Allreduce_intra_recursive_doubling"
-        kept = tuple(r for r in rules if r.collective != name)
-        return Content(rules=(*kept, Rule(name, 1, 0, other)))
+        other_rules = tuple(r for r in rules if r.collective != name)
+        return Content(rules=(*other_rules, Rule(name, 1, 0, other)))
 
 
 class MpichLayersJson(MpichTree):
@@ -173,10 +177,10 @@ class MpichLayersJson(MpichTree):
     def tree(self, before: Tree, rules: tuple[Rule, ...], library: Library) -> Tree:
         return changed_layers(before, rules)
 
-    def broken(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
+    def fatal_rules(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
         """A composition of another collective."""
         other = "MPIDI_Bcast_intra_composition_alpha"
         if name == "bcast":
             other = "MPIDI_Allreduce_intra_composition_alpha"
-        kept = tuple(r for r in rules if r.collective != name)
-        return Content(rules=(*kept, Rule(name, 1, 0, other)))
+        other_rules = tuple(r for r in rules if r.collective != name)
+        return Content(rules=(*other_rules, Rule(name, 1, 0, other)))

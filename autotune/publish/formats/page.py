@@ -31,11 +31,11 @@ class UserPage(Sh):
     guards = False
 
     def body(self, content: Content, library: Library) -> str:
-        found = sorted(variables(content, library).items())
+        assignments = sorted(variables(content, library).items())
         rows = "".join(
-            f"<tr><td>{html.escape(n)}</td><td>{html.escape(v)}</td></tr>\n" for n, v in found
+            f"<tr><td>{html.escape(n)}</td><td>{html.escape(v)}</td></tr>\n" for n, v in assignments
         )
-        lines = html.escape("".join(self.line(n, v) for n, v in found), quote=False)
+        lines = html.escape("".join(self.line(n, v) for n, v in assignments), quote=False)
         return (
             '<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width">'
@@ -50,9 +50,9 @@ class UserPage(Sh):
         )
 
     def live(self, path: Path, library: Library) -> Loading:
-        found = _LINES.search(path.read_text(encoding="utf-8", errors="surrogateescape"))
-        if found is None:
+        match = _LINES.search(path.read_text(encoding="utf-8", errors="surrogateescape"))
+        if match is None:
             raise WorkError(f"{path} has no lines to copy", code="publish.page_empty")
         base = {"PATH": "/usr/bin:/bin"}
-        copied = f"{html.unescape(found[1])}\nenv -0"
-        return Loading(environment_after(["/bin/sh", "-euc", copied], base, path))
+        script = f"{html.unescape(match[1])}\nenv -0"
+        return Loading(environment_after(["/bin/sh", "-euc", script], base, path))

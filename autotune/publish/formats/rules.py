@@ -34,10 +34,10 @@ class RulesV1(Format):
     usual = 1
     column = ""
 
-    def unobeyed(self, library: Library) -> str | None:
+    def obstacle(self, library: Library) -> str | None:
         if library.family == self.family and library.version_tuple >= (6,):
             return "Open MPI 6 reads sizes of this version differently; use rules-v3"
-        return super().unobeyed(library)
+        return super().obstacle(library)
 
     def part(self, content: Content, library: Library) -> Content:
         return Content(rules=content.rules or rules_of(content.groups.get("mca", {})))
@@ -47,16 +47,16 @@ class RulesV1(Format):
         return rules_text(content.rules, self.column)
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        found = canary_rules(content.rules, library)
-        if found is None:
+        canary = canary_rules(content.rules, library)
+        if canary is None:
             return []
-        return [Canary(Content(rules=found[0]), frozenset(content.names), found[1], 3)]
+        return [Canary(Content(rules=canary[0]), frozenset(content.names), canary[1], 3)]
 
     def live(self, path: Path, library: Library) -> Loading:
         where = ("--mca", FILE, str(path.absolute()))
         return Loading(options=("--mca", ENABLE, "1", *where))
 
-    def expected(self, content: Content, library: Library) -> dict[str, str]:
+    def expected_parameters(self, content: Content, library: Library) -> dict[str, str]:
         return {ENABLE: "1"}
 
     def naming(self, path: str) -> dict[str, str]:
@@ -72,10 +72,10 @@ class RulesV2(RulesV1):
     usual = 0
     column = " 0"
 
-    def unobeyed(self, library: Library) -> str | None:
+    def obstacle(self, library: Library) -> str | None:
         if library.family == self.family and library.version_tuple < (5, 0, 7):
             return f"Open MPI reads it from 5.0.7 on; this library is {library.version}"
-        return super().unobeyed(library)
+        return super().obstacle(library)
 
 
 class RulesV3(RulesV1):
@@ -87,7 +87,7 @@ class RulesV3(RulesV1):
     usual = 0
     comment = None
 
-    def unobeyed(self, library: Library) -> str | None:
+    def obstacle(self, library: Library) -> str | None:
         if library.family != self.family or library.version_tuple < (6,):
             return f"Open MPI reads it from 6.0 on; this is {library.family} {library.version}"
         return None
@@ -113,8 +113,8 @@ class RulesV3(RulesV1):
 
 def _before(starts: list[int], start: int) -> int | str:
     """The last size before the next range begins."""
-    later = [s for s in starts if s > start]
-    return min(later) - 1 if later else "inf"
+    next_starts = [s for s in starts if s > start]
+    return min(next_starts) - 1 if next_starts else "inf"
 
 
 def _entry(rules: list[Rule], rule: Rule) -> dict[str, Any]:

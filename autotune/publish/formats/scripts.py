@@ -47,8 +47,8 @@ class Script(Format):
     interpreters: ClassVar[tuple[str, ...]]
     """Commands that read the format; the first one installed is used."""
 
-    def unobeyed(self, library: Library) -> str | None:
-        why = super().unobeyed(library)
+    def obstacle(self, library: Library) -> str | None:
+        why = super().obstacle(library)
         if why is None and self.interpreter() is None:
             return f"none of {', '.join(self.interpreters)}, which read it, is installed"
         return why
@@ -60,24 +60,24 @@ class Script(Format):
         launcher = adapter(library)
         # Placements without a variable in the launcher are left over, so that the command reports
         # them.
-        placed = content.groups.get("placement", {})
-        unsaid = {("placement", name) for name in placed if name not in launcher.placement_names}
+        placement = content.groups.get("placement", {})
+        unsaid = {("placement", name) for name in placement if name not in launcher.placement_names}
         part = content.only(*launcher.kinds, "placement", "env").without(unsaid)
         return with_rules(part, content, library)
 
     def body(self, content: Content, library: Library) -> str:
-        found = sorted(variables(content, library).items())
-        return "".join(self.line(name, value) for name, value in found)
+        assignments = sorted(variables(content, library).items())
+        return "".join(self.line(name, value) for name, value in assignments)
 
-    def guarded(self, body: str, library: Library) -> str:
+    def with_version_check(self, body: str, library: Library) -> str:
         marker = adapter(library).version_marker
         if not marker:
             return body
-        said = (
+        message = (
             f"autotune: settings not used: proven with {library.family} {library.version}, mpirun "
             "is of another version (autotune verify-published)"
         )
-        before, after = self.version_check(marker, f"{marker}{library.version} ", said)
+        before, after = self.version_check(marker, f"{marker}{library.version} ", message)
         if not before:
             return body
         remark = f"{self.remark} {VERSION_CHECK}\n"
@@ -85,12 +85,12 @@ class Script(Format):
         lines += [f"  {line}" for line in body.splitlines(keepends=True)]
         return "".join(lines + [f"{line} {remark}" for line in after])
 
-    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+    def version_check(self, family: str, own: str, message: str) -> tuple[list[str], list[str]]:
         """The lines around the statements, which then have no effect under another version.
 
         Without such lines the file does not check the version.  The output of ``mpirun --version``,
         with single blanks, contains ``family`` if it is of the library's family, and ``own`` if it
-        is of the right version.  ``said`` is the message otherwise.
+        is of the right version.  ``message`` is the message otherwise.
         """
         return [], []
 
@@ -104,8 +104,8 @@ class Script(Format):
         -0``."""
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
-        checked = adapter(library).checks_values
-        return value_canaries(content) if checked else policy_canaries(content)
+        checks_values = adapter(library).checks_values
+        return value_canaries(content) if checks_values else policy_canaries(content)
 
     def live(self, path: Path, library: Library) -> Loading:
         interpreter = self.interpreter()
@@ -127,20 +127,20 @@ def environment_after(words: list[str], base: dict[str, str], path: Path) -> dic
     Raises WorkError if the interpreter refuses the file.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             words, capture_output=True, env=base, timeout=TIMEOUT_S, check=False, cwd=path.parent
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
         raise WorkError(
             f"{words[0]} could not read {path}: {problem}", code="published.unreadable"
         ) from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+    if process.returncode:
+        last_line = process.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise WorkError(
-            f"{words[0]} refuses {path}: {' '.join(said) or done.returncode}",
+            f"{words[0]} refuses {path}: {' '.join(last_line) or process.returncode}",
             code="publish.script_refused",
         )
-    pairs = (item.partition("=") for item in done.stdout.decode(errors="replace").split("\0"))
+    pairs = (item.partition("=") for item in process.stdout.decode(errors="replace").split("\0"))
     return {n: v for n, _, v in pairs if n and n not in _OF_SHELLS and base.get(n) != v}
 
 
@@ -155,7 +155,7 @@ class Sh(Script):
     def line(self, name: str, value: str) -> str:
         return f"export {name}='{value}'\n"
 
-    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+    def version_check(self, family: str, own: str, message: str) -> tuple[list[str], list[str]]:
         before = [
             "if case \"$(mpirun --version 2>/dev/null | tr -s '[:space:]' ' ')\" in",
             f"*'{own}'*) true ;;",
@@ -163,7 +163,7 @@ class Sh(Script):
             "*) true ;;",
             "esac; then",
         ]
-        return before, ["else", f"echo '{said}' >&2", "fi"]
+        return before, ["else", f"echo '{message}' >&2", "fi"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
         return [interpreter, "-euc", '. "$1"; env -0', "sh", str(path)]
@@ -180,14 +180,14 @@ class Csh(Script):
     def line(self, name: str, value: str) -> str:
         return f"setenv {name} '{value}'\n"
 
-    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+    def version_check(self, family: str, own: str, message: str) -> tuple[list[str], list[str]]:
         before = [
             "set autotune_said = \"`mpirun --version |& tr -s '[:space:]' ' '`\"",
             f'if ("$autotune_said " =~ *"{own}"* || ! ("$autotune_said " =~ *"{family}"*)) then',
         ]
         # A C shell cannot write to standard error alone.
-        told = f"sh -c 'echo \"{said}\" >&2'"
-        return before, ["else", told, "endif", "unset autotune_said"]
+        echo = f"sh -c 'echo \"{message}\" >&2'"
+        return before, ["else", echo, "endif", "unset autotune_said"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
         # Without -f a C shell reads the user's own file first. The path is an argument, because no
@@ -231,17 +231,17 @@ class Lmod(Script):
     def line(self, name: str, value: str) -> str:
         return f'setenv("{name}", "{value}")\n'
 
-    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+    def version_check(self, family: str, own: str, message: str) -> tuple[list[str], list[str]]:
         # An unload must undo what the load did, whatever the launcher is by then.
         before = [
             'local said = mode() == "load" and capture("mpirun --version 2>/dev/null") or ""',
             'said = said:gsub("%s+", " ") .. " "',
             f'if said:find("{own}", 1, true) or not said:find("{family}", 1, true) then',
         ]
-        return before, ["else", f'LmodMessage("{said}")', "end"]
+        return before, ["else", f'LmodMessage("{message}")', "end"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
-        return _driven(interpreter, _LUA, path)
+        return _driver_command(interpreter, _LUA, path)
 
 
 class TclModule(Script):
@@ -257,7 +257,7 @@ class TclModule(Script):
     def line(self, name: str, value: str) -> str:
         return f"setenv {name} {{{value}}}\n"
 
-    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+    def version_check(self, family: str, own: str, message: str) -> tuple[list[str], list[str]]:
         # An unload must undo what the load did, whatever the launcher is by then.
         before = [
             'set said ""',
@@ -265,13 +265,13 @@ class TclModule(Script):
             r'regsub -all {\s+} "$said " " " said',
             f'if {{[string first "{own}" $said] >= 0 || [string first "{family}" $said] < 0}} {{',
         ]
-        return before, ["} else {", f'puts stderr "{said}"', "}"]
+        return before, ["} else {", f'puts stderr "{message}"', "}"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
-        return _driven(interpreter, _TCL, path)
+        return _driver_command(interpreter, _TCL, path)
 
 
-def _driven(interpreter: str, driver: str, path: Path) -> list[str]:
+def _driver_command(interpreter: str, driver: str, path: Path) -> list[str]:
     """The command that loads a module file.  ``driver`` comes through a pipe, so that no extra file
     is needed beside the module file."""
     pipe = 'printf "%s\\n" "$2" | "$1" /dev/stdin "$3"'

@@ -32,9 +32,9 @@ class Spack(Script):
         for kind in ("lmod", "tcl"):
             head += [f"    {kind}:", f"      {library.family}:", "        environment:"]
             head.append("          set:")
-            found = sorted(variables(content, library).items())
+            assignments = sorted(variables(content, library).items())
             # Every JSON string is a YAML string, so no value is read as a number.
-            head += [f"            {name}: {json.dumps(value)}" for name, value in found]
+            head += [f"            {name}: {json.dumps(value)}" for name, value in assignments]
         return "\n".join(head) + "\n"
 
     def line(self, name: str, value: str) -> str:

@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from runner.runtimes.core.arena import Arena
 from runner.runtimes.core.kernels import load
-from runner.runtimes.intranode.config import CAB, Config
-from runner.runtimes.intranode.errors import IntranodeError, RegionError
-from runner.runtimes.intranode.node import Node
-from runner.runtimes.intranode.processes import lost_rank_error
-from runner.runtimes.intranode.region import Region, elements
-from runner.runtimes.intranode.words import (
+from runner.runtimes.intranode.cab_records import (
     ADD_REALS,
     ADD_WORDS,
     FLAG,
@@ -33,6 +28,11 @@ from runner.runtimes.intranode.words import (
     SEAT,
     SENT,
 )
+from runner.runtimes.intranode.config import CAB, Config
+from runner.runtimes.intranode.errors import IntranodeError, RegionError
+from runner.runtimes.intranode.node import Node
+from runner.runtimes.intranode.processes import lost_rank_error
+from runner.runtimes.intranode.region import Region, elements
 
 Array = NDArray[Any]
 _LOOKS = 20000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runner.runtimes.intranode import switches
 from runner.runtimes.intranode.errors import ConfigError
-from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.published import TunedLibrary
 from runner.runtimes.intranode.switches import OFF, ON, WAITS
 
 STRATEGIES = ("localized", "mixed", "throughput")
@@ -91,7 +91,7 @@ class Config:
         return size if size < self.threshold or size <= chunk or not self.steal else chunk
 
 
-CAB = Library("cab", Config, SWITCHES, "steal-config")
+CAB = TunedLibrary("cab", Config, SWITCHES, "steal-config")
 """Its published configuration, and its command line."""
 
 

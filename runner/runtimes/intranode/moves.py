@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from runner.runtimes.core.atomic import copy, inner, load, load_real, store, store_real
-from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE, MOVE, PACK, REGION
+from runner.runtimes.intranode.cab_records import ADD_REALS, ADD_WORDS, BOUNCE, MOVE, PACK, REGION
 
 Walk = Callable[[int, int, int, int], None]
 _WORD = 8

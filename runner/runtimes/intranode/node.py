@@ -11,10 +11,10 @@ from runner.cpus import memory_domain
 from runner.runtimes.core.arena import Arena
 from runner.runtimes.core.machine_code import address_of
 from runner.runtimes.core.memory import Memory
+from runner.runtimes.intranode.cab_records import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
 from runner.runtimes.intranode.config import STRATEGIES, Config
 from runner.runtimes.intranode.processes import Processes
 from runner.runtimes.intranode.switches import spins
-from runner.runtimes.intranode.words import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
 from runner.runtimes.workers.affinity import CpuSet, cpu_mask, is_crowded
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from runner.runtimes.core.atomic import add, call_0, inner, load, pause, peek, put, store, swap_if
-from runner.runtimes.intranode.moves import copy_over, is_whole
-from runner.runtimes.intranode.stealing import help_others, offer, seat_of, set_active
-from runner.runtimes.intranode.words import (
+from runner.runtimes.intranode.cab_records import (
     ARRIVED,
     BOARD,
     CHANNEL,
@@ -29,6 +27,8 @@ from runner.runtimes.intranode.words import (
     UNPACK,
     WRONG_SIZE,
 )
+from runner.runtimes.intranode.moves import copy_over, is_whole
+from runner.runtimes.intranode.stealing import help_others, offer, seat_of, set_active
 
 __all__ = ["FUNCTIONS", "copy_over"]
 

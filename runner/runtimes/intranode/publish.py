@@ -20,13 +20,13 @@ from runner.runtimes.intranode.config import CAB
 from runner.runtimes.intranode.daps.config import DAPS
 from runner.runtimes.intranode.errors import ConfigError
 from runner.runtimes.intranode.mcoll.config import MCOLL
-from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.published import TunedLibrary
 from runner.runtimes.intranode.switches import parse_value
 
 LIBRARIES = {library.name: library for library in (CAB, DAPS, MCOLL)}
 
 
-def setting(library: Library, text: str) -> dict[str, Any]:
+def setting(library: TunedLibrary, text: str) -> dict[str, Any]:
     """Switches and values from ``name=value,...``, or from ``@FILE``, the JSON of a search.
 
     Of the file only the recommended values of this library are taken.  Raises
@@ -43,7 +43,7 @@ def setting(library: Library, text: str) -> dict[str, Any]:
     return {name: parse_value(library.table, name, value) for name, value in texts.items()}
 
 
-def _read_recommendation(library: Library, path: Path) -> dict[str, Any]:
+def _read_recommendation(library: TunedLibrary, path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         status, values = document["status"], document["recommended"]["setting"]

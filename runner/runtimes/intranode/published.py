@@ -27,7 +27,7 @@ _KEYS = {"schema", "settings", "evidence"}
 
 
 @dataclass(frozen=True)
-class Library:
+class TunedLibrary:
     """A library with settings that can be published.
 
     ``name``: the name of its file and schema; ``config``: its configuration, a self-checking

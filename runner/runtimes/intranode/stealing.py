@@ -10,8 +10,16 @@ from __future__ import annotations
 
 from runner.runtimes.core.atomic import add, inner, load, peek, put, store, swap_if
 from runner.runtimes.core.dice import draw
+from runner.runtimes.intranode.cab_records import (
+    BITS,
+    LOCALIZED,
+    ME,
+    MOVE,
+    REGION,
+    SEAT,
+    THROUGHPUT,
+)
 from runner.runtimes.intranode.moves import add_to, move
-from runner.runtimes.intranode.words import BITS, LOCALIZED, ME, MOVE, REGION, SEAT, THROUGHPUT
 
 _END = 1 << BITS
 _FIRST = _END - 1

@@ -16,7 +16,7 @@ from runner.runtimes.mate.config import Config
 from runner.runtimes.mate.errors import MateError
 from runner.runtimes.mate.graph import Graph
 from runner.runtimes.mate.messages import MessageLayer
-from runner.runtimes.mate.place import Place
+from runner.runtimes.mate.rank_position import Place
 from runner.runtimes.mate.task import Task
 from runner.runtimes.workers.timers import BUFFERING, COMPUTE, Timers
 

@@ -16,9 +16,9 @@ from runner.runtimes.mate.collectives import CollectiveCalls
 from runner.runtimes.mate.config import Config, RankMap
 from runner.runtimes.mate.context import Context, Main, Marks, life
 from runner.runtimes.mate.errors import ConfigError, GraphError, MateError, RankFailed
-from runner.runtimes.mate.guard import Guard
 from runner.runtimes.mate.log import EventLog
 from runner.runtimes.mate.messages import MessageLayer
+from runner.runtimes.mate.mpi4py_guard import Guard
 from runner.runtimes.mate.report import is_first
 from runner.runtimes.mate.scheduler import RankScheduler
 from runner.runtimes.mate.task import Task

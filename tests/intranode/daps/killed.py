@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.runtimes.intranode.daps import Config, Daps
-from runner.runtimes.intranode.daps.words import OWNER
+from runner.runtimes.intranode.daps.daps_records import OWNER
 from tests.intranode.noting import MOST_S, noted
 
 VICTIM = 1

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from runner.runtimes.intranode.daps import Config, Daps, Request, Window
-from runner.runtimes.intranode.daps.words import OWNER
+from runner.runtimes.intranode.daps.daps_records import OWNER
 
 _PAUSE_S = 0.2
 _GO = 5

@@ -19,7 +19,7 @@ from runner.runtimes.intranode.mcoll.config import SWITCHES
 from runner.runtimes.intranode.mcoll.kinds import KINDS, OPERATIONS, code_of, operation_of
 from runner.runtimes.intranode.mcoll.topology import Topology
 from runner.runtimes.intranode.publish import main
-from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.published import TunedLibrary
 from tests.refusals import refusal, refused
 
 
@@ -114,7 +114,7 @@ def test_settings_are_published_for_this_library(
     monkeypatch.setenv("MCOLL_CONFIG", str(other))
     with refused(ConfigError, "intranode.settings_file"):
         MCOLL.machine_config()
-    assert isinstance(MCOLL, Library)
+    assert isinstance(MCOLL, TunedLibrary)
 
 
 def test_ranks_are_on_nodes_in_the_order_of_their_first_ones() -> None:

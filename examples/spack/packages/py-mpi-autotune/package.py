@@ -7,12 +7,12 @@ class PyMpiAutotune(PythonPackage):
     """Finds out, honestly and in few runs, how an MPI program should be started on a machine."""
 
     homepage = "https://pypi.org/project/mpi-autotune"
-    pypi = "mpi-autotune/mpi_autotune-0.2.0.tar.gz"
+    pypi = "mpi-autotune/mpi_autotune-0.3.0.tar.gz"
 
     license("Apache-2.0")
 
     # The digest is that of the release: spack checksum py-mpi-autotune
-    version("0.2.0")
+    version("0.3.0")
 
     variant("mpi", default=False, description="mpi4py, for MPI programs in Python")
     variant("programs", default=False, description="Shipped programs, calibrations, collectives")

@@ -54,7 +54,7 @@ class Options:
     face is ``rows`` rows of an array, one of every ``spread``; ``times``: operations in a batch;
     ``rounds``: batches of each cell; ``share``: the copying ranks share one buffer;
     ``config_source``: the origin of the configuration
-    (:meth:`runner.runtimes.intranode.published.Library.from_options`).
+    (:meth:`runner.runtimes.intranode.published.TunedLibrary.from_options`).
     """
 
     program: str

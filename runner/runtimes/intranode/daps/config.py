@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from runner.runtimes.intranode import switches
 from runner.runtimes.intranode.errors import ConfigError
-from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.published import TunedLibrary
 from runner.runtimes.intranode.switches import OFF, ON, WAITS
 
 PROGRESS = ("none", "thread", "ghosts", "dynamic")
@@ -72,7 +72,7 @@ class Config:
         return max(self.ghosts, 1) if self.progress == "ghosts" else 0
 
 
-DAPS = Library("daps", Config, SWITCHES, "daps-config")
+DAPS = TunedLibrary("daps", Config, SWITCHES, "daps-config")
 """Its published configuration, and its command line."""
 
 

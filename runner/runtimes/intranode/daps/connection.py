@@ -15,9 +15,8 @@ from runner.runtimes.core.atomic import (
     put,
     store,
 )
-from runner.runtimes.intranode.daps.handlers import begin_data, handle_parcel
-from runner.runtimes.intranode.daps.parcels import data_of
-from runner.runtimes.intranode.daps.words import (
+from runner.runtimes.intranode.cab_records import MOVE, REGION
+from runner.runtimes.intranode.daps.daps_records import (
     DATA,
     DROP,
     EAGER,
@@ -30,8 +29,9 @@ from runner.runtimes.intranode.daps.words import (
     RING,
     STAGE,
 )
+from runner.runtimes.intranode.daps.handlers import begin_data, handle_parcel
+from runner.runtimes.intranode.daps.parcels import data_of
 from runner.runtimes.intranode.moves import is_whole, pack, put_in
-from runner.runtimes.intranode.words import MOVE, REGION
 
 _STEPS = 16
 """System calls for a connection before the others get their turn."""

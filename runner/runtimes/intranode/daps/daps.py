@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from runner.runtimes.core.kernels import load
 from runner.runtimes.core.memory import Memory
 from runner.runtimes.intranode.daps.config import DAPS, Config
-from runner.runtimes.intranode.daps.owners import Owners
-from runner.runtimes.intranode.daps.sockets import agree
-from runner.runtimes.intranode.daps.window import Outline, Window, outline_of
-from runner.runtimes.intranode.daps.words import (
+from runner.runtimes.intranode.daps.daps_records import (
     BEAT,
     BUFFERS,
     EAGER,
@@ -35,6 +32,9 @@ from runner.runtimes.intranode.daps.words import (
     ROUNDS,
     STARTED,
 )
+from runner.runtimes.intranode.daps.owners import Owners
+from runner.runtimes.intranode.daps.sockets import agree
+from runner.runtimes.intranode.daps.window import Outline, Window, outline_of
 from runner.runtimes.intranode.errors import ConfigError, IntranodeError, RegionError
 from runner.runtimes.intranode.processes import lost_rank_error
 from runner.runtimes.intranode.region import Region

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from runner.runtimes.core.atomic import inner, load
-from runner.runtimes.intranode.daps.words import ME, STAGE
+from runner.runtimes.intranode.cab_records import REGION
+from runner.runtimes.intranode.daps.daps_records import ME, STAGE
 from runner.runtimes.intranode.moves import is_whole, move, pack, put_in
-from runner.runtimes.intranode.words import REGION
 
 
 @inner

@@ -6,22 +6,8 @@ Whoever makes the progress of ``owner`` runs them, so no two run for one owner a
 from __future__ import annotations
 
 from runner.runtimes.core.atomic import add, inner, load, put, store
-from runner.runtimes.intranode.daps.data import add_all, move_all
-from runner.runtimes.intranode.daps.matching import (
-    counter_of,
-    describe_buffer,
-    empty_slot,
-    end_receive,
-    find_receive,
-    fits,
-    handle_loan,
-    handle_offer,
-    ready,
-    tell_receive,
-    use_slot,
-)
-from runner.runtimes.intranode.daps.parcels import copy_region, queue_short
-from runner.runtimes.intranode.daps.words import (
+from runner.runtimes.intranode.cab_records import ADD_REALS, ADD_WORDS, MOVE
+from runner.runtimes.intranode.daps.daps_records import (
     ANSWER,
     BEAT,
     BUFFERS,
@@ -44,7 +30,21 @@ from runner.runtimes.intranode.daps.words import (
     SEEN,
     SLOT,
 )
-from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS, MOVE
+from runner.runtimes.intranode.daps.data import add_all, move_all
+from runner.runtimes.intranode.daps.matching import (
+    counter_of,
+    describe_buffer,
+    empty_slot,
+    end_receive,
+    find_receive,
+    fits,
+    handle_loan,
+    handle_offer,
+    ready,
+    tell_receive,
+    use_slot,
+)
+from runner.runtimes.intranode.daps.parcels import copy_region, queue_short
 
 _IN_SLOT = 1
 """Added to ``LINK.receive`` if it is a slot; records start at a cache line."""

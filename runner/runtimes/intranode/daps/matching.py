@@ -6,9 +6,7 @@ All functions are called by whoever makes the progress of ``owner``, the receive
 from __future__ import annotations
 
 from runner.runtimes.core.atomic import add, copy, inner, load, put, store
-from runner.runtimes.intranode.daps.data import move_all
-from runner.runtimes.intranode.daps.parcels import copy_region, owner_of, place_of, queue_short
-from runner.runtimes.intranode.daps.words import (
+from runner.runtimes.intranode.daps.daps_records import (
     BUFFERS,
     DATA,
     EAGER,
@@ -27,6 +25,8 @@ from runner.runtimes.intranode.daps.words import (
     SLOT_SIZE,
     SLOTS,
 )
+from runner.runtimes.intranode.daps.data import move_all
+from runner.runtimes.intranode.daps.parcels import copy_region, owner_of, place_of, queue_short
 
 
 @inner

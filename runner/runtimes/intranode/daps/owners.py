@@ -14,7 +14,7 @@ from runner.runtimes.core.machine_code import address_of
 from runner.runtimes.core.memory import Memory
 from runner.runtimes.intranode.daps import sockets
 from runner.runtimes.intranode.daps.config import Config
-from runner.runtimes.intranode.daps.words import (
+from runner.runtimes.intranode.daps.daps_records import (
     BUFFERS,
     INBOX,
     LINK,

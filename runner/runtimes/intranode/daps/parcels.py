@@ -6,7 +6,7 @@ All functions are called by whoever makes the progress of ``owner``, the sender.
 from __future__ import annotations
 
 from runner.runtimes.core.atomic import add, copy, inner, load, peek, put, store
-from runner.runtimes.intranode.daps.words import DATA, INBOX, LINK, ME, MESSAGE, OWNER, RING
+from runner.runtimes.intranode.daps.daps_records import DATA, INBOX, LINK, ME, MESSAGE, OWNER, RING
 
 _REGION = 64
 """Bytes of a region in a record."""

@@ -20,10 +20,7 @@ from runner.runtimes.core.atomic import (
 )
 from runner.runtimes.core.dice import draw
 from runner.runtimes.intranode.daps.connection import give_out, take_in
-from runner.runtimes.intranode.daps.handlers import handle_letter
-from runner.runtimes.intranode.daps.matching import receive
-from runner.runtimes.intranode.daps.parcels import link_of, owner_of, place_of, send_message
-from runner.runtimes.intranode.daps.words import (
+from runner.runtimes.intranode.daps.daps_records import (
     INBOX,
     LINK,
     ME,
@@ -34,6 +31,9 @@ from runner.runtimes.intranode.daps.words import (
     REQUEST,
     RING,
 )
+from runner.runtimes.intranode.daps.handlers import handle_letter
+from runner.runtimes.intranode.daps.matching import receive
+from runner.runtimes.intranode.daps.parcels import link_of, owner_of, place_of, send_message
 
 FUNCTIONS = {
     "issue": "int64(int64, int64, int64, int64)",

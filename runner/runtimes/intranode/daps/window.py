@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.runtimes.intranode.daps.words import FETCH, GET, PUT
+from runner.runtimes.intranode.cab_records import ADD_REALS, ADD_WORDS
+from runner.runtimes.intranode.daps.daps_records import FETCH, GET, PUT
 from runner.runtimes.intranode.errors import RegionError
 from runner.runtimes.intranode.region import Region
-from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS
 
 Array = NDArray[Any]
 Outline = tuple[int, tuple[int, ...], str, Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from runner.runtimes.intranode import switches
 from runner.runtimes.intranode.errors import ConfigError
-from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.published import TunedLibrary
 from runner.runtimes.intranode.switches import OFF, ON
 
 LIBRARY = "library"
@@ -128,5 +128,5 @@ class Config:
         return "scatter-bruck"
 
 
-MCOLL = Library("mcoll", Config, SWITCHES, "mcoll-config")
+MCOLL = TunedLibrary("mcoll", Config, SWITCHES, "mcoll-config")
 """Its published configuration, and its command line."""

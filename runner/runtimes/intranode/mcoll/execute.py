@@ -9,9 +9,9 @@ from __future__ import annotations
 from runner.runtimes.core import atomic
 from runner.runtimes.core.atomic import inner, load, pause, peek, put, store
 from runner.runtimes.core.words import LINE
-from runner.runtimes.intranode.mcoll import words
+from runner.runtimes.intranode.mcoll import program_records
 from runner.runtimes.intranode.mcoll.elements import combine
-from runner.runtimes.intranode.mcoll.words import COUNTER, ME, STEP
+from runner.runtimes.intranode.mcoll.program_records import COUNTER, ME, STEP
 
 FUNCTIONS = {"run": "int64(int64, int64, int64)"}
 """Functions for Python."""
@@ -84,33 +84,33 @@ def run(me: int, step: int, looks: int) -> int:
         kind, count = load(step + STEP.kind), load(step + STEP.count)
         to = load(me + load(step + STEP.to_base)) + load(step + STEP.to)
         a = load(me + load(step + STEP.a_base)) + load(step + STEP.a)
-        if kind == words.COPY:
+        if kind == program_records.COPY:
             atomic.copy(to, a, count)
-        elif kind == words.COMBINE:
+        elif kind == program_records.COMBINE:
             b = load(me + load(step + STEP.b_base)) + load(step + STEP.b)
             combine(load(step + STEP.code), to, a, b, count)
-        elif kind == words.ARRIVE:
+        elif kind == program_records.ARRIVE:
             ranks = load(me + ME.ranks)
             value = _count(me, to, ranks)
             store(me + ME.target, (value + ranks - 1) // ranks * ranks)
-        elif kind == words.AWAIT:
+        elif kind == program_records.AWAIT:
             target = count
             if target == 0:
                 target = load(me + ME.target)
             if not _wait(me, to, target, looks):
                 return step
-        elif kind == words.SIGNAL:
+        elif kind == program_records.SIGNAL:
             _count(me, to, 1)
-        elif kind == words.CLEAR:
+        elif kind == program_records.CLEAR:
             for n in range(count):
                 put(to + LINE * n, 0)
-        elif kind == words.START:
+        elif kind == program_records.START:
             store(me + ME.active, to)
             store(me + ME.active_count, count)
             store(me + ME.messages, load(me + ME.messages) + load(step + STEP.a))
             store(me + ME.bytes, load(me + ME.bytes) + load(step + STEP.b))
             atomic.call_2(load(me + ME.startall), count, to)
-        elif kind == words.WAIT:
+        elif kind == program_records.WAIT:
             atomic.call_word_3(load(me + ME.waitall), count, to, load(me + ME.statuses))
             store(me + ME.active_count, 0)
         else:

@@ -21,8 +21,8 @@ from runner.runtimes.intranode.mcoll.config import MCOLL, Config
 from runner.runtimes.intranode.mcoll.kinds import code_of, mpi_operation, operation_of
 from runner.runtimes.intranode.mcoll.plan import Plan
 from runner.runtimes.intranode.mcoll.program import Counts, Program
+from runner.runtimes.intranode.mcoll.program_records import ME
 from runner.runtimes.intranode.mcoll.team import Team, topology_of
-from runner.runtimes.intranode.mcoll.words import ME
 from runner.runtimes.intranode.processes import lost_rank_error
 
 Array = NDArray[Any]

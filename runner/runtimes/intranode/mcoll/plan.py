@@ -47,7 +47,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Step:
-    """One step; see :data:`runner.runtimes.intranode.mcoll.words.STEP` for the kinds."""
+    """One step; see :data:`runner.runtimes.intranode.mcoll.program_records.STEP` for the kinds."""
 
     kind: str
     to: Place = SEND

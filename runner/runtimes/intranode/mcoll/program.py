@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.runtimes.intranode.mcoll import words
+from runner.runtimes.intranode.mcoll import program_records
 from runner.runtimes.intranode.mcoll.plan import Message, Plan
-from runner.runtimes.intranode.mcoll.words import BASES, STEP
+from runner.runtimes.intranode.mcoll.program_records import BASES, STEP
 
 _TAG = 1
 View = Callable[[int, int], NDArray[Any]]
@@ -44,7 +44,11 @@ class Program:
         self.most = 0
         """Maximum number of requests under way at once."""
         for row, step in zip(self._table, plan.steps, strict=False):
-            fields = {"kind": getattr(words, step.kind.upper()), "code": code, "count": step.count}
+            fields = {
+                "kind": getattr(program_records, step.kind.upper()),
+                "code": code,
+                "count": step.count,
+            }
             for name, (base, offset) in (("to", step.to), ("a", step.a), ("b", step.b)):
                 fields[f"{name}_base"] = BASES[base]
                 fields[name] = offset + (work if base == "work" else 0)

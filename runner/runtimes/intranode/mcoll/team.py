@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from runner.runtimes.core.arena import Arena
 from runner.runtimes.intranode.errors import IntranodeError
+from runner.runtimes.intranode.mcoll.program_records import COUNTER
 from runner.runtimes.intranode.mcoll.topology import Topology
-from runner.runtimes.intranode.mcoll.words import COUNTER
 from runner.runtimes.intranode.processes import Processes
 from runner.runtimes.workers.affinity import cpu_mask, is_crowded
 

@@ -27,7 +27,7 @@ from runner.runtimes.mate.compiled.state import (
     tuples_type,
 )
 from runner.runtimes.mate.errors import MateError
-from runner.runtimes.mate.place import Place
+from runner.runtimes.mate.rank_position import Place
 
 Words = NDArray[np.int64]
 Zeros = Callable[[int, Any], NDArray[Any]]

@@ -20,7 +20,7 @@ from runner.runtimes.core.words import KINDS
 from runner.runtimes.mate.compiled.source import Refusal, RegionSource
 from runner.runtimes.mate.compiled.uses import METHODS, Role, Use
 from runner.runtimes.mate.errors import MateError
-from runner.runtimes.mate.place import Place
+from runner.runtimes.mate.rank_position import Place
 
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
 """Attributes of the context that compiled code can use."""

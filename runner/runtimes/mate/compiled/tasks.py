@@ -19,7 +19,7 @@ from runner.runtimes.mate.compiled import compiled_graph
 from runner.runtimes.mate.compiled.block import Block
 from runner.runtimes.mate.errors import GraphError, MateError
 from runner.runtimes.mate.native.failure import native_failure
-from runner.runtimes.mate.place import Place
+from runner.runtimes.mate.rank_position import Place
 
 
 class Tasks:
