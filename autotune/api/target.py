@@ -36,7 +36,12 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
 
 def target_of_any_build(request: TargetRequest, say: Say) -> Target:
     """As :func:`find_target`, whatever MPI library the program was built for."""
-    return resolve(request, lambda library: _neutral_environment(library, say), say)
+    notes: list[Note] = []
+    try:
+        return resolve(request, lambda library: _neutral_environment(library, notes.append), notes.append)
+    finally:
+        for note in sorted(notes, key=lambda note: note.code != "mpi.chosen"):
+            say(note)
 
 
 def _neutral_environment(library: Library, say: Say) -> Surroundings:

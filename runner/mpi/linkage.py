@@ -89,8 +89,12 @@ def installation_of(need: NeededLibrary) -> Library | None:
     One of those that are found has this file, or the launcher lies above the file, or one that is
     found has the same family and version. None if there is none, or if no library is found.
     """
-    if not need.place:
-        return None
+    return _installation_of(need, os.environ.get("PATH")) if need.place else None
+
+
+@lru_cache(maxsize=16)
+def _installation_of(need: NeededLibrary, _path: str | None) -> Library | None:
+    """As :func:`installation_of`, which depends on ``_path``; each launcher says its version."""
     installations = libraries()
     for library in installations:
         own = adapter(library)
