@@ -38,7 +38,9 @@ def target_of_any_build(request: TargetRequest, say: Say) -> Target:
     """As :func:`find_target`, whatever MPI library the program was built for."""
     notes: list[Note] = []
     try:
-        return resolve(request, lambda library: _neutral_environment(library, notes.append), notes.append)
+        return resolve(
+            request, lambda library: _neutral_environment(library, notes.append), notes.append
+        )
     finally:
         for note in sorted(notes, key=lambda note: note.code != "mpi.chosen"):
             say(note)
