@@ -36,8 +36,8 @@ _CONTAINERS = frozenset(
 _MOST_BYTES = 256 * 1024
 _MOST_COMMANDS = 200
 _FIRST_LINE = 200
-_ARGUMENTS = frozenset({"$@", "$*"})
-"""What a script writes for its own arguments."""
+_OWN_WORDS = frozenset({"$0", "$@", "$*"})
+"""What a script writes for the words of its own command."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ def need_of(words: Sequence[str]) -> MpiNeed | None:
     if (need := _need_of_program(words)) is not None:
         return need
     if (command := shell_text(words)) is not None:
-        return _need_of_script("", command, ())
+        return _need_of_script("", command, words[words.index(command) + 1 :])
     path = script_of(words, Path.cwd()) or Path(shutil.which(words[0]) or words[0])
     text = _shell_script(path)
     if text is not None:
         at = next((at for at, word in enumerate(words) if Path.cwd() / word == path), 0)
-        if (need := _need_of_script(path.name, text, words[at + 1 :])) is not None:
+        if (need := _need_of_script(path.name, text, words[at:])) is not None:
             return need
     # A command that starts another one, such as a profiler.
     inner = (_need_of_program(words[at:]) for at in range(1, len(words)) if "/" in words[at])
@@ -131,11 +131,14 @@ def _shell_script(path: Path) -> str | None:
 def _need_of_script(script: str, text: str, arguments: Sequence[str]) -> MpiNeed | None:
     """What all programs that a script starts need; None if it starts none, or if they differ.
 
-    ``arguments`` are the script's own; a script may start the program that they name.
+    ``arguments`` are the script's own, behind its ``$0``; a script may start the program that they
+    name.
     """
     commands: dict[str, Sequence[str]] = {}
     for command in islice(commands_in(text), _MOST_COMMANDS):
-        words = arguments if command[0] in _ARGUMENTS else command
+        words: Sequence[str] = command
+        if command[0] in _OWN_WORDS:
+            words = arguments[command[0] != "$0" :]
         if words:
             commands.setdefault(words[0], words)
     needs = [need for words in commands.values() if (need := _need_of_program(words))]

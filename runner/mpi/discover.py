@@ -118,7 +118,6 @@ def launcher_of(family: str, version: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=8)
 def find_library(request: str | None = None) -> Library:
     """The MPI installation to use, with its parameters.
 
@@ -126,6 +125,12 @@ def find_library(request: str | None = None) -> Library:
     such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
     none.
     """
+    return _find_library(request, os.environ.get("PATH"))
+
+
+@lru_cache(maxsize=16)
+def _find_library(request: str | None, _path: str | None) -> Library:
+    """As :func:`find_library`; the answer depends on PATH."""
     if request and (os.sep in request or exists(request)):
         return _complete(_at(Path(request)))
     installations = libraries()

@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,16 +74,14 @@ def bare(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def path(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def path(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Make PATH of the ``bin`` folders of libraries, in this order, and the tools."""
 
     def put(*places: Library | Path | str) -> None:
         folders = [place.bin if isinstance(place, Library) else str(place) for place in places]
         monkeypatch.setenv("PATH", os.pathsep.join([*folders, str(bare)]))
-        find_library.cache_clear()
 
-    yield put
-    find_library.cache_clear()
+    return put
 
 
 @pytest.fixture
@@ -346,6 +344,8 @@ def test_a_script_that_starts_a_program(
     path(OWN, distribution)
     assert look(script, program) == (mpich.bin, "script")
     assert look("bash", script, program) == (mpich.bin, "script")
+    assert look("sh", "-c", 'exec "$@" 2>&1', "sh", program) == (mpich.bin, "script")
+    assert look("sh", "-c", "exec $0 100", program) == (mpich.bin, "script")
 
 
 def test_a_script_with_programs_of_two_libraries_says_nothing(
@@ -442,7 +442,6 @@ def test_all_commands_launch_with_the_same_library(
 ) -> None:
     program = build(distribution)
     monkeypatch.setenv("PATH", os.pathsep.join([wheel.bin, os.environ["PATH"]]))
-    find_library.cache_clear()
     words = ("--ranks", "2", "--no-guard", "--store", "s.db", "--json", "r.json", "--", program)
     done = cli(*WORDS[command], *words)
     assert distribution.bin in done.err.splitlines()[0], done.err
