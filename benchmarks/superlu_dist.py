@@ -47,8 +47,9 @@ from benchmarks.harness.figures import NO_INTERVAL, speedup
 from benchmarks.harness.launches import Place
 from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.mpi.discover import adapter, linked_with
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.mpi.linkage import linked_with
 from runner.mpi.output import output_of
 from runner.programs.apps.sparse_lu.application import EXACT
 from runner.programs.apps.sparse_lu.matrices import MATRICES, Matrix

@@ -20,6 +20,7 @@ from runner.errors import RunnerError
 from runner.lock import MachineLock
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
+from runner.mpi.linkage import installation_of, needed_by_python
 from runner.supervise import ExecRequest, ExecResult, Supervisor
 from tests import spare_supervisor
 from tests.groups import pytest_xdist_make_scheduler
@@ -113,15 +114,17 @@ def _one_supervisor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
 
 def _library() -> Library | None:
+    need = needed_by_python(Path(sys.executable))
+    own = None if need is None else installation_of(need)
     try:
-        return find_library()
+        return find_library(None if own is None else own.launcher)
     except RunnerError:
         return None
 
 
 @pytest.fixture(scope="session")
 def library() -> Library:
-    """The MPI next to this Python or on PATH."""
+    """The MPI that this Python's mpi4py loads, or the first one on PATH."""
     found = _library()
     if found is None:
         pytest.skip("no mpirun next to this Python or on PATH")

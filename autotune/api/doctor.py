@@ -25,6 +25,7 @@ from autotune.errors import AutotuneError, UsageError
 from autotune.publish.verify import published_files
 from autotune.store.location import Location, locate
 from autotune.targets.jobs import job_words
+from autotune.targets.mpi_choice import choose
 from autotune.targets.startup import Startup, startup
 from autotune.wording import count, seconds
 from runner import files
@@ -126,7 +127,7 @@ def _job_data(job: MpiJob) -> dict[str, Any]:
 
 def _mpi(name: str | None) -> list[DoctorFinding]:
     try:
-        library = find_library(name)
+        choice = choose(name, (), ())
     except RunnerUsageError:
         raise  # There is no such MPI: the command is wrong, not the machine.
     except RunnerError as problem:
@@ -139,14 +140,20 @@ def _mpi(name: str | None) -> list[DoctorFinding]:
                 'pip install "mpi-autotune[mpi]", or the library of your distribution',
             )
         ]
+    library = choice.library
     words = f"{library.family} {library.version} in {library.bin}, {len(library.params)} parameters"
+    words += f"; {choice.detail}"
     findings = [
         DoctorFinding(
             GOOD,
             "mpi.library",
             "MPI",
             words,
-            data={"family": library.family, "version": library.version},
+            data={
+                "family": library.family,
+                "version": library.version,
+                "reason": choice.reason,
+            },
         )
     ]
     others = [lib for lib in libraries() if lib.bin != library.bin]
@@ -154,10 +161,14 @@ def _mpi(name: str | None) -> list[DoctorFinding]:
         names = ", ".join(f"{lib.family} {lib.version} ({lib.bin})" for lib in others)
         # A distribution has several libraries in one directory, so they are given by name.
         series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
-        choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
+        options = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
         findings.append(
             DoctorFinding(
-                NOTE, "mpi.others", "other MPI libraries", names, f"choose one with {choice}"
+                NOTE,
+                "mpi.others",
+                "other MPI libraries",
+                names,
+                f"a program that is linked with one is started by it; to choose one: {options}",
             )
         )
     return findings

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from autotune.api.target import find_target
+from autotune.api.target import target_of_any_build
 from autotune.errors import UsageError
 from autotune.measurement.other_library import OtherLibrary
 from autotune.notes import Note, Say
@@ -100,9 +100,10 @@ def chosen_spaces(
 def _target_under(request: TargetRequest, library: str, notes: list[Note]) -> Target:
     """The target under a library; ``notes`` gets what is said of it."""
     target_notes: list[Note] = []
-    target = find_target(request.model_copy(update={"mpi": library}), target_notes.append)
+    target = target_of_any_build(request.model_copy(update={"mpi": library}), target_notes.append)
     # Which library the program loads by itself does not matter: it gets the one that is named.
-    notes += [note for note in target_notes if note != linked_note(target.program, target.library)]
+    by_itself = linked_note(target.program, target.library)
+    notes += [note for note in target_notes if note.code != "mpi.chosen" and note != by_itself]
     return target
 
 

@@ -22,13 +22,13 @@ from autotune.publish.tune_file import NotObeyed, tune_text, write_tune_file
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
+from autotune.targets.mpi_choice import choose
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import with_request
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED
 from runner.files.paths import is_folder
 from runner.mpi.discover import adapter as adapter_for
-from runner.mpi.discover import find_library
 from runner.trace import Features
 
 CHECK_RUNS = 24
@@ -181,7 +181,7 @@ def recorded_target(features: Features, request: TargetRequest) -> Target:
         None,
         features.ranks,
         load_cluster(request.cluster),
-        find_library(request.mpi),
+        choose(request.mpi, (), features.argv).library,
         timeout_s=request.timeout_s,
         clean_env=request.clean_env,
         commutative_only=request.commutative_only,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from autotune.api.target import to_stderr
-from autotune.document import Document, ValuesByName
+from autotune.document import Document, Omitted, ValuesByName
 from autotune.measurement.events import notes_to
 from autotune.measurement.measured_study import WITHOUT_RESULT
 from autotune.measurement.study_executables import current_key, store_executables
@@ -18,7 +18,7 @@ from autotune.space import Setting, Space
 from autotune.store import Store, StudyKey
 from autotune.targets.executables import executables_of
 from autotune.targets.figures import FigureProposal
-from autotune.targets.rows import ProposedFigure
+from autotune.targets.rows import MpiChoiceRow, ProposedFigure
 from autotune.targets.setting_syntax import read_settings
 from autotune.targets.target import Target
 from runner.supervise import DeferredInterrupts
@@ -93,15 +93,23 @@ class RunDocument(Document):
     """Values by parameter; {} is the default."""
     run: RunRecord = Field(json_schema_extra={"properties": {"printed": {"type": "null"}}})
     """The run, without the lines that the program printed."""
+    mpi_choice: Omitted[MpiChoiceRow]
+    """Why this MPI library was taken."""
     proposed_metric: ProposedFigure | None
     """The figure that the program prints, while the wall time counts; null if none is certain."""
 
 
-def run_document(run: OneRun, proposal: FigureProposal | None) -> RunDocument:
-    """The run as a document; ``proposal``: the figure that the program prints."""
+def run_document(
+    run: OneRun, proposal: FigureProposal | None, choice: MpiChoiceRow | None
+) -> RunDocument:
+    """The run as a document; ``proposal``: the figure that the program prints.
+
+    ``choice`` says why the MPI library was taken.
+    """
     figure = proposal if run.record.metric_s is None else None
     return RunDocument(
         setting=run.setting.to_json(),
+        mpi_choice=choice,
         run=dataclasses.replace(run.record, printed=None),
         proposed_metric=None if figure is None else figure.to_json(),
     )

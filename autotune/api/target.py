@@ -6,6 +6,7 @@ import os
 import sys
 
 from autotune.notes import Note, Say
+from autotune.targets.build import require_own_build
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings, Target
@@ -27,7 +28,22 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
     Files that autotune published are out of force wherever a default is measured, so variables that
     name them are removed from this process's environment.
     """
-    return resolve(request, lambda library: _neutral_environment(library, say), say)
+    target = target_of_any_build(request, say)
+    named = f"--mpi {request.mpi}" if request.mpi else (request.program or ("",))[0]
+    require_own_build(target.program, target.library, named)
+    return target
+
+
+def target_of_any_build(request: TargetRequest, say: Say) -> Target:
+    """As :func:`find_target`, whatever MPI library the program was built for."""
+    notes: list[Note] = []
+    try:
+        return resolve(
+            request, lambda library: _neutral_environment(library, notes.append), notes.append
+        )
+    finally:
+        for note in sorted(notes, key=lambda note: note.code != "mpi.chosen"):
+            say(note)
 
 
 def _neutral_environment(library: Library, say: Say) -> Surroundings:

@@ -73,7 +73,8 @@ def compare(
             outcome = compare_settings(comparison, database)
     figures = outcome.figures
     if json_out:
-        write_json(comparison_document(comparison.first, comparison.second, figures), json_out)
+        settings_and_figures = (comparison.first, comparison.second, figures)
+        write_json(comparison_document(*settings_and_figures, target.choice_row), json_out)
     if outcome.failed:
         setting_text = f"B is {comparison.second.key}"
         if outcome.libraries is not None:

@@ -44,5 +44,6 @@ def noise(
                 guard=request.guard,
                 watch=progress,
             )
-    if write_document(report, json_out):
+    document = report.model_copy(update={"mpi_choice": target.choice_row})
+    if write_document(document, json_out):
         print_measured_noise(report)

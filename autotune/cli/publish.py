@@ -31,6 +31,7 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
     from autotune.publish.probe import Prober
     from autotune.publish.publication import publish_files as carry_out
     from autotune.publish.source import read_source
+    from autotune.publish.usual_library import library_of_source
     from autotune.store import Store
     from runner.lock import MachineLock
     from runner.mpi.discover import find_library
@@ -46,6 +47,8 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
     file_formats = [formats.find(name) for name in dict.fromkeys(request.format_names)]
     place = load_cluster(request.cluster)
     with Store.open(store) as database:
+        if request.mpi is None:
+            library = library_of_source(request.source, place.name, database)
         proposal = read_source(
             request.source,
             place,

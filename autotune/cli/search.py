@@ -74,6 +74,7 @@ def search(
             return
         answer = search_study.followed_answer()
         result = work(crew, search_study, store, say) if answer is None else answer
+        result = _with_choice(search_study, result)
         rows = layouts_of(search_study, result) if pareto else None
         finish(result, json_out, next_commands=_next(search_study, result), layouts=rows)
 
@@ -103,6 +104,7 @@ def run_search(
 
     answer = search.answer()
     if answer is not None:
+        answer = _with_choice(search, answer)
         headline = "This study is finished; its stored result:"
         following = _next(search, answer) if command else ()
         finish(
@@ -112,9 +114,10 @@ def run_search(
     try:
         result = search.run(progress)
     except SearchInterrupted as stop:
-        _report_interruption(stop.result, json_out)
+        _report_interruption(_with_choice(search, stop.result), json_out)
         raise
     if result is not None:
+        result = _with_choice(search, result)
         following = _next(search, result) if command else ()
         finish(result, json_out, "", following, layouts_of(search, result) if pareto else None)
         return
@@ -126,6 +129,11 @@ def run_search(
         markup=False,
         soft_wrap=True,
     )
+
+
+def _with_choice(search: SearchStudy, result: Result) -> Result:
+    """The result with the reason for which this command takes its MPI library."""
+    return replace(result, mpi_choice=search.target.choice_row)
 
 
 def _next(search: SearchStudy, result: Result) -> list[FollowUp]:

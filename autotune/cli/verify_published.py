@@ -32,6 +32,7 @@ def verify_published(
     from autotune.api.verify import VerifyResult, look_at
     from autotune.publish.published_files import published, remember_verifications
     from autotune.publish.recheck import recheck, renew
+    from autotune.publish.usual_library import library_of_files
     from autotune.publish.verify import publications, published_header
     from autotune.store import Store
     from autotune.terminal.progress import Progress
@@ -42,7 +43,7 @@ def verify_published(
             "--renew needs the comparison; expected it without --no-compare",
             code="usage.not_applicable",
         )
-    library = find_library(request.mpi)
+    named = None if request.mpi is None else find_library(request.mpi)
     paths = [Path(file).expanduser().absolute() for file in request.files]
     for path in paths:
         published_header(path)
@@ -53,6 +54,7 @@ def verify_published(
             "first with autotune publish",
             code="published.none",
         )
+    library = named or library_of_files(paths)
     quiet = json_out == "-"
 
     states = [look_at(path, library, request.spaces, to_stderr) for path in paths]

@@ -8,11 +8,12 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from autotune.document import Document, Ends, Number, Unchecked, ValuesByName
+from autotune.document import Document, Ends, Number, Omitted, Unchecked, ValuesByName
 from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.search_result import DecidingStep, GainOnPairs, RejectionList
+from autotune.targets.rows import MpiChoiceRow
 from autotune.wording import Metric
 
 Answer = Literal[
@@ -120,6 +121,8 @@ class ComparisonDocument(ComparisonFigures, _Settings):
 
     outcome: Answer
     """B compared with A."""
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this command launches with that MPI library."""
 
 
 class LibraryComparison(LibraryFigures, _Settings):
@@ -133,8 +136,16 @@ AnyComparison = ComparisonDocument | LibraryComparison
 
 
 def comparison_document(
-    first: Setting, second: Setting, figures: ComparisonFigures
+    first: Setting,
+    second: Setting,
+    figures: ComparisonFigures,
+    choice: MpiChoiceRow | None = None,
 ) -> AnyComparison:
-    """The document of a comparison of ``second`` with ``first``."""
-    kind = LibraryComparison if isinstance(figures, LibraryFigures) else ComparisonDocument
-    return kind(a=first.to_json(), b=second.to_json(), **vars(figures))
+    """The document of a comparison of ``second`` with ``first``.
+
+    ``choice`` says why the library was taken, where both settings have one.
+    """
+    a, b = first.to_json(), second.to_json()
+    if isinstance(figures, LibraryFigures):
+        return LibraryComparison(a=a, b=b, **vars(figures))
+    return ComparisonDocument(a=a, b=b, mpi_choice=choice, **vars(figures))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from autotune.document import Document, Number
+from autotune.document import Document, Number, Omitted
 from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.measurement.events import PhaseStarted, Watcher, silent
 from autotune.measurement.measured_study import WITHOUT_RESULT, MeasuredStudy
@@ -29,6 +29,7 @@ from autotune.store import Store
 from autotune.store.keys import NOISE
 from autotune.study.study_request import FEWEST_RUNS
 from autotune.targets.metric import default_failure
+from autotune.targets.rows import MpiChoiceRow
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
 
@@ -52,6 +53,8 @@ class NoiseReport(Document):
     rows: list[Resolvable] = Field(alias="resolvable")
     """Smallest gain found with 80 % chance at each look of one finalist, by number of pairs."""
     warnings: tuple[Note, ...]
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this MPI library was taken."""
     seconds: Estimate = Field(exclude=True)
     """The figure of a run, with its interval."""
 

@@ -39,10 +39,10 @@ from autotune.datasets.replay import BAD_RUNS
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.targets.mpi_choice import choose
 from autotune.targets.target import Target
 from runner.files.paths import entries, exists, real_path
 from runner.machine import describe_machine
-from runner.mpi import discover
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,9 +187,8 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
 def cell_target(cell: PlanCell, mpi: str | None) -> Target:
     """The target of a plan's cell; raises UsageError for a space that the target cannot have."""
     app = with_args(load_app(cell.app), cell.input or None, cell.args)
-    target = Target.of(
-        app, cell.input or None, cell.ranks, load_cluster(cell.cluster), discover.find_library(mpi)
-    )
+    library = choose(mpi, (), app.program(cell.input or None, cell.ranks)).library
+    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), library)
     # Refuses a space impossible for the program or its ranks; prepare reads it again.
     target.space(cell.space)
     return target

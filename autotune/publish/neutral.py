@@ -17,7 +17,7 @@ from pathlib import Path
 from autotune.errors import WorkError
 from autotune.publish.block import without_block
 from autotune.publish.formats import find
-from autotune.publish.formats.base import HomeFile, system_directory, variables
+from autotune.publish.formats.base import HomeFile, variables
 from autotune.publish.formats.mca_conf import (
     SYSTEM_FILE,
     InstallationFile,
@@ -35,7 +35,9 @@ from runner.files.paths import entries, is_file, is_folder, real_path
 from runner.files.private_files import make_folder, private_folder, write_private
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.mpi.openmpi.parameters import system_folder
 
+_INSTALLED: tuple[InstallationFile, ...] = (SystemConf(), PrteSystemConf())
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 _USER = (".openmpi", ".prte", ".pmix")
 _LARGEST = 1 << 28
@@ -66,7 +68,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     files: list[Path] = []
     unset: set[str] = set()
     user: dict[str, str] = {}
-    system: dict[str, str] = {}
+    system: dict[Path, dict[str, str]] = {}
     for path in published():
         text = load_text(path)
         header = None if text is None else text.header
@@ -77,7 +79,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
             if _takes_part(fmt, path, library, environment):
                 others = without_block(text.main)
                 if isinstance(fmt, InstallationFile):
-                    system[fmt.file] = others
+                    system.setdefault(fmt.folder(library), {})[fmt.file] = others
                 else:
                     user[fmt.relative] = others
                 files.append(path)
@@ -89,7 +91,8 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     env: dict[str, str] = {}
     options: list[str] = []
     stand_ins: list[tuple[str, str]] = []
-    place = _place([*user.items(), *system.items()])
+    texts = (item for folder in system.values() for item in folder.items())
+    place = _place([*user.items(), *texts])
     if user or system:
         _own(place)
     if user:
@@ -102,13 +105,13 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
             env[_PARAM_FILES] = _param_files(home, library)
         options += adapter(library).rank_environment({"HOME": real})
         stand_ins.append((str(home), real))
-    if system:
-        real_etc = system_directory(library)
-        etc = _etc(place / "etc", real_etc, system)
-        places = dict.fromkeys((SystemConf.variable, PrteSystemConf.variable), str(etc))
+    for number, (real_etc, changed) in enumerate(system.items()):
+        etc = _etc(place / f"etc{number or ''}", real_etc, changed)
+        formats = [fmt for fmt in _INSTALLED if fmt.folder(library) == real_etc]
+        places = {fmt.variable: str(etc) for fmt in formats}
         env |= places
         options += adapter(library).rank_environment(places)
-        if user:
+        if user and SystemConf.variable in places:
             env[_PARAM_FILES] = f"{place / 'home'}/.openmpi/mca-params.conf,{etc / SYSTEM_FILE}"
         stand_ins.append((str(etc), str(real_etc)))
     around = Surroundings(env, tuple(options), tuple(stand_ins))
@@ -119,8 +122,8 @@ def _takes_part(fmt: HomeFile, path: Path, library: Library, env: Mapping[str, s
     """Whether launches of this library in this environment read the file at ``path``."""
     if fmt.obstacle(library) is not None or _PARAM_FILES in env or "HOME" not in env:
         return False
-    if fmt.cluster_wide:
-        return real_path(path.parent) == real_path(system_directory(library))
+    if isinstance(fmt, InstallationFile):
+        return real_path(path.parent) == real_path(fmt.folder(library))
     return real_path(path) == real_path(Path(env["HOME"]) / fmt.relative)
 
 
@@ -186,4 +189,4 @@ def _write(path: Path, text: str) -> None:
 
 
 def _param_files(home: Path, library: Library) -> str:
-    return f"{home}/.openmpi/mca-params.conf,{system_directory(library) / SYSTEM_FILE}"
+    return f"{home}/.openmpi/mca-params.conf,{system_folder(library) / SYSTEM_FILE}"

@@ -48,7 +48,8 @@ class Expiry:
     proven_version: str
     installed_version: str
     mpi: str = ""
-    """The launcher of the installed library, if ``--mpi`` must name it; "" for the first found."""
+    """The launcher of the installed library, if ``--mpi`` must name it; "" for the first that
+    loads the file."""
 
     @property
     def words(self) -> str:
@@ -100,11 +101,8 @@ def expiry(path: Path, header: Header, library: Library) -> Expiry | None:
     family, version = proven_with(header)
     if library.family != family or library.version == version:
         return None
-    try:
-        usual = find_library().launcher
-    except RunnerError:
-        usual = ""
-    mpi = "" if library.launcher == usual else library.launcher
+    usual = loading_library(header, libraries())
+    mpi = "" if usual is not None and library.launcher == usual.launcher else library.launcher
     return Expiry(path, family, version, library.version, mpi)
 
 
@@ -151,7 +149,7 @@ def published_files(main_library: Library | None = None) -> tuple[list[Published
             continue
         if header is None:
             continue
-        library = _loading_library(header, installations)
+        library = loading_library(header, installations)
         lapse = None if library is None else expiry(path, header, library)
         files.append(PublishedFile(path, header, lapse))
     return files, problems
@@ -172,7 +170,7 @@ def _libraries(main_library: Library | None) -> list[Library]:
     return [main_library, *libraries()]
 
 
-def _loading_library(header: Header, candidates: Sequence[Library]) -> Library | None:
+def loading_library(header: Header, candidates: Sequence[Library]) -> Library | None:
     """The library that loads the file here."""
     family, version = proven_with(header)
     own = [one for one in candidates if one.family == family]

@@ -28,7 +28,7 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.setting import SettingValues
 from autotune.study.screening_summary import ScreeningSummary
-from autotune.targets.rows import ExecutableRows, Origin, ProposedFigure
+from autotune.targets.rows import ExecutableRows, MpiChoiceRow, Origin, ProposedFigure
 from autotune.wording import HEADLINES, Metric, ParameterNames, interval, percent, share
 
 Status = Literal[
@@ -342,6 +342,8 @@ class Result:
     """Wall time without launches and waiting."""
     layouts: Omitted[list[LayoutRow]] = None
     """Layouts that were tried (--pareto)."""
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this command launches with that MPI library; no part of the stored result."""
 
     def to_json(self) -> dict[str, Any]:
         """The published form (``autotune-result-1``), in JSON types."""

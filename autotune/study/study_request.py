@@ -84,8 +84,8 @@ class SearchRequest(Request):
         (),
         "--mpi P",
         "MPI library: family and version (openmpi-5.0, mpich) or installation directory. Default: "
-        "the first found. Given several times: the library is a parameter of the search, and the "
-        "first one is that of the default.",
+        "that of the program, else the first on PATH. Given several times: the library is a "
+        "parameter of the search, and the first one is that of the default.",
     )
     strategy: str = option("auto", "--strategy S", _strategy_help, completion="strategies")
     space: str | None = option(
@@ -282,8 +282,8 @@ class CompareRequest(Request):
         (),
         "--mpi P",
         "MPI library: family and version (openmpi-5.0, mpich) or installation directory. Default: "
-        "the first found. Given twice: compare the program under the second library with the "
-        "program under the first.",
+        "that of the program, else the first on PATH. Given twice: compare the program under the "
+        "second library with the program under the first.",
     )
     second_program: str | None = late_option(
         None,

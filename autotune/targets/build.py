@@ -7,15 +7,18 @@ same interface becomes the program's if its folder comes first where the loader 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.notes import Note
+from autotune.targets.mpi_need import MpiNeed, need_of
 from runner.files.paths import exists
-from runner.mpi.abi import LOADER_PATH, NeededLibrary, needed_library
-from runner.mpi.discover import adapter, launcher_of, linked_with
+from runner.mpi.abi import LOADER_PATH, STANDARD_ABI, NeededLibrary, needed_library
+from runner.mpi.discover import LAUNCHERS, adapter, launcher_of
 from runner.mpi.library import Library
+from runner.mpi.linkage import compatible, identify_file, installation_of
 
 HOW = (
     "Programs of mpi4py, and programs built for the ABI of MPICH, run under several libraries; two "
@@ -24,18 +27,22 @@ HOW = (
 
 
 def linked_note(program: Sequence[str], library: Library) -> Note | None:
-    """The warning if the program was linked with another MPI than ``library``; else None.
+    """The warning if the program loads another MPI than ``library`` by itself; else None.
 
-    The launcher may put its own library first, so only the run shows whether this works.
+    The launcher may put its own library first, so only the run shows whether this works. mpi4py of
+    a wheel is told which library to load, so nothing is said of it.
     """
-    linkage = linked_with(program)
-    if linkage is None or (linkage.family, linkage.version) == (
-        library.family,
-        library.version,
-    ):
+    need = need_of(program)
+    if need is None or not need.library.place or not (need.is_fixed or need.how == "script"):
+        return None
+    file = adapter(library).file_for(need.library.name)
+    if file is not None and need.library.is_file(file):
+        return None
+    linkage = identify_file(need.library.place)
+    if linkage is None or (linkage.family, linkage.version) == (library.family, library.version):
         return None
     message = (
-        f"{Path(program[0]).name} is linked with {linkage.family} {linkage.version} "
+        f"{need.title} is linked with {linkage.family} {linkage.version} "
         f"({linkage.place}) but started by {library.family} {library.version} "
         f"({library.bin})"
     )
@@ -55,13 +62,50 @@ def foreign_build(program: Sequence[str], library: Library) -> str | None:
     None if it may run, or if this cannot be told. With the constants of another interface the
     launcher would start every rank as a world of its own.
     """
-    need = needed_library(program)
+    need = need_of(program)
     own = adapter(library)
-    if need is None or own.can_run(need.name) or need.abi is None or own.abi is None:
+    if need is None or not need.is_fixed or own.abi is None:
+        return None
+    file, abi = need.library.name, need.library.abi
+    if abi is None or own.can_run(file):
         return None
     return (
-        f"{Path(program[0]).name} is built for {need.abi.title} ({need.name}), which does not "
-        f"share {own.abi.title}'s binary interface: it cannot run under {title(library)}"
+        f"{need.title} is built for {abi.title} ({file}), which does not share "
+        f"{own.abi.title}'s binary interface: it cannot run under {title(library)}"
+    )
+
+
+def require_own_build(program: Sequence[str], library: Library, choice: str) -> None:
+    """Raise UsageError, with what would work, if a program cannot run under ``library``.
+
+    It has another binary interface, or one of a series for which the library has no file.
+    ``choice`` is what named the library, an option or a launcher.
+    """
+    need = need_of(program)
+    if need is None or not need.is_fixed:
+        return
+    wrong = foreign_build(program, library)
+    if wrong is not None:
+        raise UsageError(f"{wrong}.\n{_remedy(need, library, choice)}", code="program.other_abi")
+    file, own = need.library.name, adapter(library)
+    is_other_series = need.library.abi in (None, STANDARD_ABI) and own.file_for(file) is None
+    if own.abi is not None and is_other_series:
+        raise UsageError(
+            f"{need.title} needs {file}, which {title(library)} does not have.\n"
+            f"{_remedy(need, library, choice)}",
+            code="program.abi_missing",
+        )
+
+
+def _remedy(need: MpiNeed, library: Library, choice: str) -> str:
+    """The option that names a library under which a program runs."""
+    own = installation_of(need.library) or compatible(need.library)
+    if own is not None:
+        value = own.bin if Path(own.launcher).name in LAUNCHERS else own.launcher
+        return f"Give in place of {choice}:  --mpi {shlex.quote(value)}"
+    return (
+        "No launcher of its library is found: name its directory with --mpi, or build the program "
+        f"with {_compiler(library)}"
     )
 
 

@@ -114,6 +114,12 @@ def mend(words: Sequence[str], command: str, library: Library | None) -> tuple[s
     return _mend(tuple(words), command, library)[1] or tuple(words)
 
 
+def program_of(words: Sequence[str]) -> tuple[str, ...]:
+    """The program behind a launcher with options of any library; () if it cannot be told."""
+    line, right, _ = _mend(tuple(words), "", None)
+    return () if right is None else line.program
+
+
 def _mend(
     words: tuple[str, ...], command: str, library: Library | None
 ) -> tuple[LauncherLine, tuple[str, ...] | None, list[UsageError]]:

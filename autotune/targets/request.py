@@ -54,7 +54,7 @@ class TargetRequest(Request):
         None,
         "--mpi P",
         "MPI library: family and version (openmpi-5.0, mpich) or installation directory. Default: "
-        "the first found.",
+        "that of the program, else the first on PATH.",
     )
     metric: str | None = late_option(
         None,

@@ -21,11 +21,12 @@ from autotune.notes import Note, Say
 from autotune.targets.build import linked_note
 from autotune.targets.launcher_line import (
     LauncherLine,
-    chosen_mpi,
     is_replaced,
     parse_launcher_line,
+    program_of,
     script_words,
 )
+from autotune.targets.mpi_choice import MpiChoice, choose
 from autotune.targets.request import AUTO, TargetRequest
 from autotune.targets.room import Room
 from autotune.targets.target import Surroundings, Target
@@ -33,7 +34,6 @@ from autotune.targets.wrapped_launcher import is_launcher
 from autotune.wording import whole_number
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_folder, real_path
-from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 Isolate = Callable[[Library], Surroundings]
@@ -56,7 +56,8 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
             code="metric.auto_here",
         )
     words = tuple(request.program or ())
-    library = _library(request, words)
+    choice = _choice(request, words)
+    library = None if choice is None else choice.library
     line = (
         parse_launcher_line(words, request.command, request.ranks, library)
         if words
@@ -65,7 +66,8 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
     _require_copy(request, line)
     app = _app(request, line)
     cluster = load_cluster(request.cluster)
-    library = library or find_library(chosen_mpi(request.mpi, words))
+    choice = choice or choose(request.mpi, words, _program(request, line, app))
+    library = choice.library
     surroundings = Surroundings() if request.clean_env else isolate(library)
     app.input(request.input)  # Before the ranks: an unknown input is the simpler mistake.
     ranks = _ranks(request, line, app)
@@ -87,9 +89,11 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
         commutative_only=request.commutative_only,
         surroundings=surroundings,
         before=_before(request),
+        choice=choice,
         fresh_copy=request.fresh_dir is not None,
         cwd=_directory(request),
     )
+    say(choice.note)
     for note in (*_launcher_notes(line, library), *_misread(request, target)):
         say(note)
     if other := linked_note(target.program, library):
@@ -108,14 +112,22 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
     return target
 
 
-def _library(request: TargetRequest, words: Sequence[str]) -> Library | None:
-    """The library whose launcher a line has; None if there is no line, or no such library."""
+def _choice(request: TargetRequest, words: Sequence[str]) -> MpiChoice | None:
+    """The library for a line with a launcher; None if there is no line, or no such library."""
     if not words or not is_launcher(words[0]):
         return None
     try:
-        return find_library(chosen_mpi(request.mpi, words))
+        return choose(request.mpi, words, program_of(words))
     except RunnerError:
         return None  # A mistake in the line is named first.
+
+
+def _program(request: TargetRequest, line: LauncherLine, app: App) -> Sequence[str]:
+    """The words of the program as far as they are known; () if they are not."""
+    try:
+        return app.program(request.input, request.ranks or line.ranks or app.default_ranks)
+    except UsageError:
+        return ()  # The target names the mistake.
 
 
 def _before(request: TargetRequest) -> tuple[str, ...]:

@@ -33,6 +33,26 @@ ExecutableRows = Annotated[
 ]
 
 
+ChoiceReason = Literal[
+    "option", "launcher", "linked", "mpi4py", "script", "interface", "path", "own"
+]
+"""Why an MPI library was taken: the ``option`` ``--mpi``, the ``launcher`` of the line, the library
+that the program is ``linked`` with, that its ``mpi4py`` loads or that the program of a ``script``
+loads, the first of the binary ``interface`` that the program needs, the first in ``path``, or that
+of autotune's ``own`` environment, since there is no other."""
+
+
+class MpiChoiceRow(TypedDict):
+    """The MPI library of the launches, and why it was taken."""
+
+    family: str
+    version: str
+    launcher: str
+    reason: ChoiceReason
+    words: str
+    """The choice in one line."""
+
+
 class ProposedFigure(TypedDict):
     """The figure of merit of an output, and how it is read."""
 

@@ -26,8 +26,10 @@ from autotune.targets.launch_options import fixed_names, fixed_parameters, witho
 from autotune.targets.launcher_line import as_user_types
 from autotune.targets.layout import NUM_THREADS, Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
+from autotune.targets.mpi_choice import MpiChoice
 from autotune.targets.program_identity import interpreter
 from autotune.targets.room import Room
+from autotune.targets.rows import MpiChoiceRow
 from autotune.wording import seconds
 from runner.files.paths import exists, real_path
 from runner.launch import Runner
@@ -105,6 +107,8 @@ class Target:
     """Whether a command line names the library for mpi4py wherever it lies."""
     before: tuple[str, ...] = ()
     """Words of a command that is executed before every run, in the run's working directory."""
+    choice: MpiChoice | None = None
+    """Why the library was taken; None: a stored launch says it, or another target."""
     fresh_copy: bool = False
     """Whether each run gets a copy of ``cwd`` as its working directory."""
 
@@ -224,6 +228,11 @@ class Target:
                 "run; name a directory with the program's input only, or give another --store",
                 code="fresh_dir.store",
             )
+
+    @property
+    def choice_row(self) -> MpiChoiceRow | None:
+        """Why the library was taken, in the published form."""
+        return None if self.choice is None else self.choice.row
 
     @property
     def preparation(self) -> list[Note]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
@@ -170,20 +171,38 @@ def launcher_in(text: str) -> list[str] | None:
     None if there is none. Variables of the script are not expanded; comments and what the shell
     would do with a line are not known, so this is a hint and no proof.
     """
+    for words in _lines(text):
+        for at, word in enumerate(words):
+            if is_launcher(word) and _begins(words[:at]):
+                return words[at : _end(words, at)]
+    return None
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """The commands of a shell script by their words, without wrappers and variables before them.
+
+    As :func:`launcher_in`, this is a hint: words of the shell itself are among the commands.
+    """
+    for words in _lines(text):
+        starts = [at + 1 for at, word in enumerate(words) if word in _JOINS or set(word) <= _MARKS]
+        for start in (0, *starts):
+            _, command = split_wrappers(words[start : _end(words, start)])
+            if command:
+                yield list(command)
+
+
+def _lines(text: str) -> Iterator[list[str]]:
+    """The words of each line of a shell script that is a line by itself."""
     for line in text.replace("\\\n", " ").splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
-        try:
-            words = list(lexer)
-        except ValueError:
-            continue
-        for at, word in enumerate(words):
-            if is_launcher(word) and _begins(words[:at]):
-                end = next(
-                    (n for n in range(at, len(words)) if set(words[n]) <= _MARKS), len(words)
-                )
-                return words[at:end]
-    return None
+        with suppress(ValueError):
+            yield list(lexer)
+
+
+def _end(words: Sequence[str], start: int) -> int:
+    """Where the command ends that begins at ``start``."""
+    return next((at for at in range(start, len(words)) if set(words[at]) <= _MARKS), len(words))
 
 
 def _begins(before: Sequence[str]) -> bool:

@@ -74,6 +74,23 @@ def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededL
     return None if path is None else _library_of(path, joined_folders(folders, os.environ))
 
 
+def needed_by(file: str) -> NeededLibrary | None:
+    """The MPI library that an ELF file needs, a program or a shared library; None if it needs none.
+
+    The loader looks where it looks for a program of this environment.
+    """
+    return _library_of(file, joined_folders((), os.environ))
+
+
+def is_elf(path: str) -> bool:
+    """Whether a file is a program or shared library that can be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError:
+        return False
+
+
 def joined_folders(folders: Sequence[str], environment: Mapping[str, str]) -> str:
     """The value of :data:`LOADER_PATH` with ``folders`` put before the existing ones."""
     before = environment.get(LOADER_PATH)
@@ -82,9 +99,8 @@ def joined_folders(folders: Sequence[str], environment: Mapping[str, str]) -> st
 
 @lru_cache(maxsize=16)
 def _library_of(program: str, folders: str) -> NeededLibrary | None:
-    with Path(program).open("rb") as file:
-        if file.read(4) != b"\x7fELF":
-            return None
+    if not is_elf(program):
+        return None
     env = {**os.environ, **({LOADER_PATH: folders} if folders else {})}
     match = _LINE.search(output_of(("ldd", program), env, whatever_code=True))
     if match is None:

@@ -1,12 +1,12 @@
-"""Finds MPI installations, their families, and the MPI library that a program was linked with.
+"""Finds MPI installations and their families.
 
-Installations: first the one next to the running Python (the wheel), then those on PATH.
+Installations: those on PATH, then the one in the virtual environment of the running Python. That
+one is last even if its environment is active, because then it stands first in PATH without being
+the MPI of the machine.
 
 Families: each has a name and an adapter class. An installed package adds a family by an entry point
 ``FAMILY = "module:Class"`` of the group ``autotune.mpi``. The class must pass
 :class:`autotune.testing.MpiLibraryContract`.
-
-Linked library: the one that the loader would find for a program.
 """
 
 from __future__ import annotations
@@ -15,21 +15,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
 from runner.extensions import with_extensions
 from runner.files.paths import exists, is_file, real_path
-from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
 from runner.mpi.intel import IntelMpi
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
 from runner.mpi.openmpi.adapter import OpenMPI
-from runner.mpi.output import output_of
 
 LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -38,10 +34,8 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
     """Launchers in order of preference; each resolved file appears once."""
     # What a distribution calls them where it has several families in one place.
     alternatives = [f"mpirun.{name}" for name in families()]
-    places = [Path(sys.executable).parent]
-    places += [Path(p) for p in (path or os.environ.get("PATH", "")).split(os.pathsep) if p]
     launchers: dict[Path, Path] = {}
-    for place in places:
+    for place in (*_folders_of_path(path), Path(sys.executable).parent):
         for name in LAUNCHERS:
             command = place / name
             if is_file(command) and os.access(command, os.X_OK):
@@ -52,6 +46,23 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
             if real_path(command) not in same:
                 launchers.setdefault(real_path(command), command)
     return list(launchers.values())
+
+
+def _folders_of_path(path: str | None = None) -> list[Path]:
+    """The folders of PATH without that of the virtual environment in which this Python runs."""
+    folders = [Path(p) for p in (path or os.environ.get("PATH", "")).split(os.pathsep) if p]
+    if sys.prefix == sys.base_prefix:
+        return folders
+    own = real_path(Path(sys.executable).parent)
+    return [folder for folder in folders if real_path(folder) != own]
+
+
+def is_own(library: Library) -> bool:
+    """Whether a library is beside the running Python and does not stand on PATH otherwise."""
+    place = real_path(library.bin)
+    return place == real_path(Path(sys.executable).parent) and place not in map(
+        real_path, _folders_of_path()
+    )
 
 
 def identify_environment(launcher: Path) -> dict[str, str]:
@@ -107,7 +118,6 @@ def launcher_of(family: str, version: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=8)
 def find_library(request: str | None = None) -> Library:
     """The MPI installation to use, with its parameters.
 
@@ -115,6 +125,12 @@ def find_library(request: str | None = None) -> Library:
     such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
     none.
     """
+    return _find_library(request, os.environ.get("PATH"))
+
+
+@lru_cache(maxsize=16)
+def _find_library(request: str | None, _path: str | None) -> Library:
+    """As :func:`find_library`; the answer depends on PATH."""
     if request and (os.sep in request or exists(request)):
         return _complete(_at(Path(request)))
     installations = libraries()
@@ -123,8 +139,8 @@ def find_library(request: str | None = None) -> Library:
             return _complete(library)
     if not installations:
         raise RunnerError(
-            "no MPI library found: neither mpirun nor mpiexec is in the directory of this "
-            "Python or on PATH.\nTo install one without root: pip install openmpi",
+            "no MPI library found: neither mpirun nor mpiexec is on PATH or in the directory of "
+            "this Python.\nTo install one without root: pip install openmpi",
             code="mpi.none",
         )
     raise RunnerUsageError(
@@ -217,41 +233,3 @@ def family(name: str) -> type[Adapter]:
 def adapter(library: Library) -> Adapter:
     """The adapter of a library; raises RunnerUsageError if its family is unknown."""
     return family(library.family)(library)
-
-
-_VERSION = re.compile(
-    r"(?P<family>Open MPI|MPICH|Intel\(R\) MPI Library)(?: Version:)?"
-    r"\s+v?(?P<version>\d+(?:\.\d+)*)"
-)
-_FAMILIES = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel(R) MPI Library": "impi"}
-_ASK = """import ctypes, sys
-text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
-ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
-print(text.value.decode(errors="replace"))"""
-"""The call that prints the version; MPI allows it before MPI_Init."""
-
-
-@dataclass(frozen=True)
-class LinkedLibrary:
-    """The MPI library of a program: its file, its family (as in :class:`Library`), its version."""
-
-    place: str
-    family: str
-    version: str
-
-
-def linked_with(words: Sequence[str]) -> LinkedLibrary | None:
-    """The library that the program of this command line was linked with.
-
-    None for a script, and if the library cannot be determined. It is the library that the loader
-    finds without the launcher; a launcher may put its own library before it.
-    """
-    library = needed_library(words)
-    return None if library is None or not library.place else _identify_file(library.place)
-
-
-@lru_cache(maxsize=8)
-def _identify_file(place: str) -> LinkedLibrary | None:
-    command = (sys.executable, "-I", "-c", _ASK, place)
-    match = _VERSION.search(output_of(command, whatever_code=True))
-    return match and LinkedLibrary(place, _FAMILIES[match["family"]], match["version"])

@@ -14,10 +14,12 @@ def output_of(
     *,
     timeout_s: float = PATIENCE_S,
     whatever_code: bool = False,
+    cwd: str | None = None,
 ) -> str:
     """What a command prints; "" if it cannot be started, hangs, or exits with a nonzero code.
 
-    ``whatever_code``: any exit code is accepted. ``environment`` None: that of this process.
+    ``whatever_code``: any exit code is accepted. ``environment`` and ``cwd`` None: those
+    of this process.
     """
     try:
         process = subprocess.run(
@@ -28,6 +30,7 @@ def output_of(
             errors="replace",
             timeout=timeout_s,
             check=False,
+            cwd=cwd,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

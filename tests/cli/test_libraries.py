@@ -144,7 +144,7 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, open_mpi: Library, slower:
     here = ("--mpi", open_mpi.bin)
     two = (*here, "--mpi", slower)
     program = ("-n", "1", "--", sys.executable, "program.py")
-    assert "[mpi.same]" in wrong(cli, *here, "--mpi", "openmpi", *program)
+    assert "[mpi.same]" in wrong(cli, *here, "--mpi", f"openmpi-{open_mpi.version}", *program)
     assert "[mpi.count]" in wrong(cli, *two, *here, *program)
     assert "(default)" in wrong(cli, "default", *two, *program)
     assert "[compare.settings]" in wrong(cli, *here, *program)

@@ -102,7 +102,8 @@ NOT_STARTED = {
     "autotune/config/app.py": 1,
     "autotune/api/doctor.py": 2,
     "autotune/terminal/command_line.py": 1,
-    "runner/mpi/discover.py": 1,
+    "runner/mpi/discover.py": 3,
+    "runner/mpi/linkage.py": 1,
     "runner/testbed/launch.py": 1,
 }
 """Uses of ``sys.executable`` that start nothing of ours, by file."""

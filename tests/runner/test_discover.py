@@ -60,7 +60,7 @@ Install = Callable[[str, str, str], None]
 @pytest.fixture
 def install(package: Install) -> Iterator[Install]:
     """Install a package of one module with one entry point, for this test."""
-    kept = (discover.families, scheduler._kinds, discover.find_library)
+    kept = (discover.families, scheduler._kinds, discover._find_library)
 
     def forget() -> None:
         for cached in kept:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +15,8 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.mpi.library import ParamInfo
-from runner.mpi.openmpi.parameters import parse_ompi_info, read_parameters
+from runner.mpi.openmpi.parameters import parse_ompi_info, read_parameters, system_folder
+from tests.mpis import built, library_named
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"
@@ -150,3 +154,18 @@ def test_the_real_command() -> None:
     assert len(params) > 300
     assert params["coll_tuned_bcast_algorithm"].enum[0] == "ignore"
     assert params["mpi_yield_when_idle"].type == "bool"
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("name", ["openmpi-4.1", "openmpi-4.1.8", "openmpi-5"])
+def test_the_system_file_is_the_one_that_ranks_read(name: str, tmp_path: Path) -> None:
+    library = library_named(name)
+    program, shown = built(library, tmp_path), tmp_path / "shown.txt"
+    words = [library.launcher, "-n", "1", "--mca", "mpi_show_mca_params", "all"]
+    words += ["--mca", "mpi_show_mca_params_file", str(shown), str(program)]
+    allowed = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    subprocess.run(words, check=True, env=os.environ | allowed, capture_output=True)
+    match = re.search(r"^mca_base_param_files=(\S+)", shown.read_text(), re.MULTILINE)
+    assert match is not None
+    file = Path(match[1].split(",")[-1])
+    assert system_folder(library).resolve() / "openmpi-mca-params.conf" == file.resolve()

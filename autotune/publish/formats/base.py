@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from autotune.dialects import dialect
 from autotune.publish.content import Content, check_published_groups
-from runner.files.paths import entries, is_file, is_folder, real_path
+from runner.files.paths import entries, is_file, is_folder
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
 from runner.types import LIBRARY
@@ -240,19 +240,9 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
     return {"HOME": str(home)}
 
 
-def system_directory(library: Library) -> Path:
-    """The directory in which this library looks for system parameter files."""
-    prefix_etc = real_path(library.bin).parent / "etc"
-    info = library.params.get("mca_base_param_files")
-    if info is None or is_folder(prefix_etc):
-        return prefix_etc
-    return Path(info.default.split(",")[-1]).parent
-
-
-def system_copy(place: Path, name: str, text: str, library: Library) -> Path:
-    """The directory of a private copy of the system configuration, one file replaced by
-    ``text``."""
-    real = system_directory(library)
+def system_copy(place: Path, name: str, text: str, real: Path) -> Path:
+    """The directory of a private copy of the system configuration in ``real``, one file replaced
+    by ``text``."""
     copy = place / "etc"
     copy.mkdir()
     for file in entries(real):

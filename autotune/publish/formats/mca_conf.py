@@ -18,10 +18,10 @@ from autotune.publish.formats.base import (
     assignments,
     policies,
     system_copy,
-    system_directory,
 )
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.mpi.openmpi.parameters import system_folder
 
 SYSTEM_FILE = "openmpi-mca-params.conf"
 SYSTEM_VARIABLE = "OPAL_SYSCONFDIR"
@@ -62,20 +62,30 @@ class InstallationFile(HomeFile):
     variable: ClassVar[str]
     """The variable with which a launch reads that directory elsewhere."""
 
+    command: ClassVar[str]
+    """The command of the installation that says where that directory is."""
+
+    def folder(self, library: Library) -> Path:
+        """The directory of the system files that this library reads."""
+        return system_folder(library, self.command)
+
     def default_path(self, cluster: str, library: Library) -> Path:
-        return system_directory(library) / self.file
+        return self.folder(library) / self.file
 
     def stage(self, text: str, place: Path, library: Library) -> Loading:
-        return Loading({self.variable: str(system_copy(place, self.file, text, library))})
+        return Loading(
+            {self.variable: str(system_copy(place, self.file, text, self.folder(library)))}
+        )
 
 
 class SystemConf(InstallationFile, UserConf):
     """The installation's file.  It has the lowest precedence of all places."""
 
     name = "openmpi-system"
-    summary = "Open MPI parameters of the installation (PREFIX/etc/openmpi-mca-params.conf)"
+    summary = "Open MPI parameters of the installation (SYSCONFDIR/openmpi-mca-params.conf)"
     file = SYSTEM_FILE
     variable = SYSTEM_VARIABLE
+    command = "ompi_info"
 
 
 class PrteUserConf(UserConf):
@@ -103,9 +113,10 @@ class PrteSystemConf(InstallationFile, PrteUserConf):
     """The installation's file."""
 
     name = "prte-system"
-    summary = "mapping and binding of Open MPI 5 for all (PREFIX/etc/prte-mca-params.conf)"
+    summary = "mapping and binding of Open MPI 5 for all (SYSCONFDIR/prte-mca-params.conf)"
     file = "prte-mca-params.conf"
     variable = "PRTE_SYSCONFDIR"
+    command = "prte_info"
 
 
 class Tune(Format):

@@ -10,15 +10,19 @@ Also finds and reads the parameter files of an Open MPI.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
+from runner.files.paths import real_path
 from runner.mpi.hosts import DEFAULT_HOSTFILE, DEFAULT_HOSTFILES
 from runner.mpi.library import Library, ParamInfo
+from runner.mpi.output import output_of
 
 _ARGUMENTS = ("--all", "--parsable", "--level", "9")
 _TIMEOUT_S = 60
@@ -222,6 +226,35 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
             runtime_etc / f"{part}-mca-params.conf",
         ]
     return list(dict.fromkeys(files))
+
+
+def system_folder(library: Library, command: str = "ompi_info") -> Path:
+    """The folder of the installation's parameter files, as the library itself says.
+
+    ``command`` is the library's, or ``prte_info`` of its launcher. A library that lies elsewhere
+    than where it was built for (a wheel) reports the folder of its build, and reads the one at the
+    same place below its own prefix.
+    """
+    own = real_path(library.bin).parent
+    prefix, folder = _reported_paths(str(Path(library.bin, command)))
+    if folder is None and command != "ompi_info":
+        return system_folder(library)
+    if folder is None:
+        return own / "etc"
+    is_moved = prefix is not None and real_path(prefix) != own and folder.is_relative_to(prefix)
+    return own / folder.relative_to(prefix) if prefix and is_moved else folder
+
+
+@lru_cache(maxsize=16)
+def _reported_paths(command: str) -> tuple[Path | None, Path | None]:
+    """Prefix and folder of configuration files of an installation; None: it does not say."""
+    paths = []
+    for name in ("prefix", "sysconfdir"):
+        text = output_of((command, "--path", name))
+        match = re.search(rf"^\s*{name}:\s*(/\S*)\s*$", text, re.IGNORECASE | re.MULTILINE)
+        paths.append(Path(match[1]) if match else None)
+    prefix, folder = paths
+    return prefix, folder
 
 
 def read_parameter_file(path: Path) -> dict[str, str]:
