@@ -28,6 +28,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from autotune.config.site import site_store
 from autotune.errors import UsageError, WorkError
 from autotune.store.text import clean
 from runner import files
@@ -53,11 +54,11 @@ class Location:
 
 
 def locate(text: str | None) -> Location:
-    """The location that ``text`` (a path or URL) names, else the environment, else the default.
+    """The location that ``text`` (a path or URL) names, else the environment, the site, the user's.
 
     Raises UsageError for a URL that is not understood.
     """
-    text = text or os.environ.get(VARIABLE) or str(files.data("results.db"))
+    text = text or os.environ.get(VARIABLE) or site_store() or str(files.data("results.db"))
     if "://" not in text:
         return _file(Path(text))
     try:
