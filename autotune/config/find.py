@@ -1,7 +1,7 @@
-"""Configuration files by name: the user's files first, then the shipped ones.
+"""Configuration files by name: the user's files first, then the site's, then the shipped ones.
 
-The order is ``./configs/KIND``, ``$XDG_CONFIG_HOME/autotune/KIND`` (or ``~/.config``), then the
-package.
+The order is ``./configs/KIND``, ``$XDG_CONFIG_HOME/autotune/KIND`` (or ``~/.config``), ``KIND`` in
+the directories of the site, then the package.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from autotune.config.site import site_directories
 from autotune.errors import UsageError
 from runner import files
 from runner.files import MIB, paths, read_text
@@ -90,6 +91,7 @@ def _places(kind: str) -> list[Path | Traversable]:
     return [
         Path("configs") / kind,
         user_config() / kind,
+        *(directory / kind for directory in site_directories()),
         package_data("configs") / kind,
     ]
 

@@ -26,6 +26,7 @@ from urllib.parse import quote
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from autotune.config.site import site_store
 from autotune.errors import UsageError, WorkError
 from autotune.store.text import clean
 from runner import files
@@ -52,11 +53,11 @@ class Location:
 
 
 def locate(text: str | None) -> Location:
-    """The location given by ``text`` (a path or URL), else by the environment, else the default.
+    """The location in ``text`` (a path or URL), the environment, the site, else the user's own.
 
     Raises UsageError for a malformed URL.
     """
-    text = text or os.environ.get(VARIABLE) or str(files.data("results.db"))
+    text = text or os.environ.get(VARIABLE) or site_store() or str(files.data("results.db"))
     if "://" not in text:
         return _file(Path(text))
     try:
