@@ -5,6 +5,7 @@
     python -m benchmarks.search --fair                     all grids, peers also matched
     python -m benchmarks.search --synthetic                the ten-parameter function
     python -m benchmarks.search families                   three families of noisy landscapes
+    python -m benchmarks.search interactions               four families with interactions
     python -m benchmarks.search fidelity                   these with and without cheap runs
 
 docs/explanation/strategies.md says how strategies are scored and how peers are installed.
@@ -24,7 +25,7 @@ from autotune.datasets import load
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
 from benchmarks.common import ROOT, commit, positive, report, run_benchmark
-from benchmarks.search import family_table, fidelity_table
+from benchmarks.search import family_table, fidelity_table, interaction_table
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
 from benchmarks.search.landscapes import Case, fixed, grid, recordings, wide
@@ -46,6 +47,8 @@ def main() -> int:
     """Print the tables; raises UsageError for a wrong argument."""
     if sys.argv[1:2] == ["families"]:
         return family_table.main(sys.argv[2:])
+    if sys.argv[1:2] == ["interactions"]:
+        return interaction_table.main(sys.argv[2:])
     if sys.argv[1:2] == ["fidelity"]:
         return fidelity_table.main(sys.argv[2:])
     given = _arguments().parse_args()

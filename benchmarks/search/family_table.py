@@ -13,24 +13,19 @@ second call plays only what has changed.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import logging
-import multiprocessing
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from autotune.space import Setting
 from benchmarks.common import positive
-from benchmarks.search.code_digest import ROOT, code_digest, contestant_module
 from benchmarks.search.contestants import maker
-from benchmarks.search.direct_search import named_settings
 from benchmarks.search.families import FAMILIES, LANDSCAPES, SEEDS, landscape
+from benchmarks.search.landscapes import Land
+from benchmarks.search.stored_searches import Search, named_by
 from benchmarks.search.tables import Apart
-from runner import files
 from runner.files import write_atomically
 
 MARKS = (10, 15, 25, 45, 100)
@@ -38,10 +33,6 @@ PEER = "optuna-tpe:unordered"
 STRATEGIES = ("auto", "ga", "ga:thesis", "random", "optuna-tpe:matched", PEER)
 _DECISIVE = (15, 45)
 _WORST = -1.0
-_CODE = ("families", "direct_search")
-
-Search = tuple[str, str, int, bool, int]
-"""Strategy, family, number of the landscape, whether it is held out, seed."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -64,35 +55,21 @@ def main(words: Sequence[str]) -> int:
 
 def _shares(name: str, family: str, held_out: bool, jobs: int) -> np.ndarray:
     """Shares of one strategy by landscape, seed and mark, from -1 to 1."""
+    lands = [landscape(family, number, held_out=held_out) for number in range(LANDSCAPES)]
     searches = [
-        (name, family, number, held_out, seed)
+        Search(name, _land, (family, number, held_out), seed, MARKS)
         for number in range(LANDSCAPES)
         for seed in range(SEEDS)
     ]
-    place = _place(name)
-    known = _read(place)
-    missing = [search for search in searches if _key(search) not in known]
-    if missing:
-        print(f"{name}: {len(missing)} searches in {family}", file=sys.stderr, flush=True)
-        with multiprocessing.get_context("fork").Pool(jobs) as pool:
-            for search, named in zip(missing, pool.imap(_play, missing), strict=True):
-                known[_key(search)] = named
-                if search[-1] == SEEDS - 1:
-                    _write(place, known)
-    lands = [landscape(family, number, held_out=held_out) for number in range(LANDSCAPES)]
     shares = [
-        [max(land.share(Setting(values)), _WORST) for values in known[_key(search)]]
-        for search in searches
-        for land in (lands[search[2]],)
+        [max(lands[number // SEEDS].share(setting), _WORST) for setting in named]
+        for number, named in enumerate(named_by(searches, "families", jobs))
     ]
     return np.array(shares).reshape(LANDSCAPES, SEEDS, len(MARKS))
 
 
-def _play(search: Search) -> list[dict[str, object]]:
-    name, family, number, held_out, seed = search
-    land = landscape(family, number, held_out=held_out)
-    strategy = maker(name)(land.space, seed, (), MARKS[-1])
-    return [dict(setting) for setting in named_settings(land, strategy, seed, MARKS)]
+def _land(family: str, number: int, held_out: bool) -> Land:
+    return landscape(family, number, held_out=held_out)
 
 
 def _table(family: str, shares: dict[str, np.ndarray], against: str, held_out: bool) -> str:
@@ -111,30 +88,6 @@ def _table(family: str, shares: dict[str, np.ndarray], against: str, held_out: b
         lines.append(line)
     lines.append(f"On the right: less {against}, the interval over {LANDSCAPES} landscapes.")
     return "\n".join(lines)
-
-
-def _place(name: str) -> Path:
-    """The file of a strategy with its present code and that of the landscapes."""
-    state = hashlib.sha256(f"{name} {MARKS} {code_digest(contestant_module(name))}".encode())
-    for module in _CODE:
-        state.update((ROOT / "benchmarks" / "search" / f"{module}.py").read_bytes())
-    stored = f"{name.replace(':', '-')}-{state.hexdigest()[:16]}.json"
-    return files.cache("benchmarks", "families") / stored
-
-
-def _key(search: Search) -> str:
-    _, family, number, held_out, seed = search
-    return f"{family}{'-held' if held_out else ''}/{number}/{seed}"
-
-
-def _read(place: Path) -> dict[str, list[dict[str, object]]]:
-    return dict(json.loads(place.read_text())) if place.exists() else {}
-
-
-def _write(place: Path, known: dict[str, list[dict[str, object]]]) -> None:
-    """Store the searches beside those that another process may have stored since."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(place, json.dumps(_read(place) | known))
 
 
 def _arguments() -> argparse.ArgumentParser:
