@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from autotune.api.publication_requests import VerifyRequest
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
+from autotune.measurement.events import Watcher
 from autotune.notes import Say, lock_notes
 from autotune.publish.documents import FileRow, RecheckRow, RenewalRow, VerifiedFiles
 from autotune.publish.probe import Prober
-from autotune.publish.published_files import Verification
-from autotune.publish.recheck import Recheck, Renewal
-from autotune.publish.verify import FileState, cluster_of, look, published_header
+from autotune.publish.published_files import Verification, remember_verifications
+from autotune.publish.recheck import Recheck, Renewal, recheck, renew
+from autotune.publish.usual_library import files_by_library
+from autotune.publish.verify import FileState, cluster_of, look, publications, published_header
+from autotune.store import Store
 from runner.lock import MachineLock
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 
@@ -38,6 +44,62 @@ def look_at(path: Path, library: Library, spaces: Sequence[str], say: Say) -> Fi
     lock = MachineLock("shared", tell=lock_notes(say))
     with lock, Prober(library, cluster) as prober:
         return look(path, prober, spaces)
+
+
+class FileVerification:
+    """The check of published files: first their states, then new measurements of their gains.
+
+    Files of several libraries are checked each with its own, unless the request names one.
+    """
+
+    def __init__(self, request: VerifyRequest, say: Say) -> None:
+        """``say`` gets notes on the machine lock. Raises UsageError for options that contradict."""
+        if request.renewing and not request.compare:
+            raise UsageError(
+                "--renew needs the comparison; expected it without --no-compare",
+                code="usage.not_applicable",
+            )
+        self._request = request
+        self._say = say
+        self._states: list[tuple[Library, list[FileState]]] = []
+
+    def check_files(self, paths: Sequence[Path]) -> list[FileState]:
+        """The states of the files, each seen by launches. Raises RunnerError without a library."""
+        named = None if self._request.mpi is None else find_library(self._request.mpi)
+        groups = [(named, list(paths))] if named else files_by_library(paths)
+        for library, own in groups:
+            states = [look_at(path, library, self._request.spaces, self._say) for path in own]
+            self._states.append((library, states))
+        return [state for _, states in self._states for state in states]
+
+    def measure(self, store: str | None, watch: Watcher) -> VerifyResult:
+        """The comparisons and renewals that the request asks for.
+
+        Raises MachineBusy, and UsageError for a damaged entry or a program that root must not run.
+        """
+        request = self._request
+        checks: list[Recheck] = []
+        renewals: list[Renewal] = []
+        compared = [row for row in self._states if request.compare and publications(row[1])]
+        with Store.open(store) if compared else nullcontext() as database:
+            for library, states in compared:
+                assert database is not None
+                checks += recheck(
+                    states,
+                    library,
+                    database,
+                    pairs=request.pairs,
+                    budget_s=request.budget_s,
+                    guard=request.guard,
+                    run_recorded=request.run_recorded,
+                    watch=watch,
+                )
+        states = [state for _, own in self._states for state in own]
+        remember_verifications(VerifyResult(states, checks).verifications())
+        if request.renewing:
+            for library, own in self._states:
+                renewals += renew(own, checks, library, self._say)
+        return VerifyResult(states, checks, renewals)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autotune.anova.classwide_result import RESULTS
 from autotune.collectives.algorithm_tables import TABLES
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, UsageError
 from autotune.publish.verify import loading_library, published_header
 from autotune.store import Store
 from runner.mpi.discover import find_library, launcher_of, libraries
@@ -41,14 +41,23 @@ def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> tuple[s
     return ("", "") if result is None else (result.mpi["name"], result.mpi["version"])
 
 
-def library_of_files(paths: Sequence[Path]) -> Library:
-    """The library that loads the first of these published files here, or else the first found.
+def files_by_library(paths: Sequence[Path]) -> list[tuple[Library, list[Path]]]:
+    """Published files by the library that loads each of them here, in the order of ``paths``.
 
-    Raises RunnerError if no library is found, and UsageError for a file that is none.
+    That is the installed library of the file's own series, else one of its family, else the first
+    library found. Raises RunnerError if no library is found.
     """
     installations = libraries()
+    groups: dict[str, tuple[Library, list[Path]]] = {}
     for path in paths:
+        library = _loading(path, installations)
+        groups.setdefault(library.launcher, (library, []))[1].append(path)
+    return list(groups.values())
+
+
+def _loading(path: Path, installations: Sequence[Library]) -> Library:
+    try:
         library = loading_library(published_header(path), installations)
-        if library is not None:
-            return find_library(library.launcher)
-    return find_library()
+    except UsageError:  # The file is gone or edited, which its state says.
+        library = None
+    return find_library() if library is None else find_library(library.launcher)

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
     from autotune.publish.verify import FileState
 
 
+def _verdict(state: FileState) -> str:
+    words = {True: "in force", False: "NOT in force", None: "unknown"}
+    if state.expiry is not None:
+        return "expired"
+    return "not checked" if state.refused else words[state.in_force]
+
+
 def print_states(states: Sequence[FileState]) -> None:
     """Print whether each published file is in force."""
-    words = {True: "in force", False: "NOT in force", None: "unknown"}
     for state in states:
-        verdict = "not checked" if state.refused else words[state.in_force]
-        if state.expiry is not None:
-            verdict = "expired"
-        print_line(f"{verdict}: {state.path}", whole=True)
+        print_line(f"{_verdict(state)}: {state.path}", whole=True)
         print_hanging("  ", state.why)
         for note in state.unchecked:
             print_hanging("  ", f"{MARK}: {note.words}")
@@ -67,3 +70,20 @@ def print_verification(result: VerifyResult, most: int) -> None:
     has_loss = any(not (state.refused or state.expiry) for state in result.lost)
     if has_loss or any(check.status in ("gone", "contradicted") for check in result.checks):
         print_line("remove the file with autotune unpublish FILE, or search and publish again")
+
+
+def print_problems(result: VerifyResult) -> None:
+    """Print one line for each file and each comparison that makes the exit code 1."""
+    for state in result.lost:
+        unsafe = "" if state.unsafe is None else f"; UNSAFE: {state.unsafe.words}"
+        line = f"{_verdict(state)}: {state.path}: {state.why}{unsafe}"
+        print_line(" ".join(line.split()), whole=True)
+    for check in result.checks:
+        if check.failed:
+            line = f"{check.status}: {check.source} on {check.program}: {check.words}"
+            print_line(" ".join(line.split()), whole=True)
+
+
+def print_nothing_published() -> None:
+    """Say that this user has no published files."""
+    print_line("nothing to check: this user has published no file")

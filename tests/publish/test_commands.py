@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from autotune.cli import main
 from autotune.publish.formats.scripts import Csh
 from autotune.publish.recheck import Status
 from autotune.store import AppInfo
+from autotune.testing.format import evidence
 from runner.mpi.library import Library
+from tests.mpis import library_named
 from tests.publish.conftest import MakeStudy, put_in_place
 
 Capture = pytest.CaptureFixture[str]
@@ -44,7 +47,6 @@ def no_csh(monkeypatch: pytest.MonkeyPatch) -> None:
         (["publish", "-f", "tune", "--cluster", "nowhere"], "config.missing", "nowhere"),
         (["unpublish"], "published.none", "--all"),
         (["unpublish", "missing.conf"], "published.missing", "missing.conf"),
-        (["verify-published"], "published.none", ""),
         (["verify-published", "missing.conf"], "published.missing", "missing.conf"),
     ],
 )
@@ -139,6 +141,40 @@ def test_a_file_of_others_is_not_verified(work: Path, capfd: Capture) -> None:
     (work / "x.conf").write_text("a = 1\n")
     assert main(["verify-published", "x.conf"]) == 2
     assert "[published.foreign]" in capfd.readouterr().err
+
+
+def test_with_nothing_published_all_is_well(home: Path, work: Path, capfd: Capture) -> None:
+    assert main(["verify-published"]) == 0
+    assert len(capfd.readouterr().out.splitlines()) == 1
+    assert main(["verify-published", "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert main(["verify-published", "--json", "-"]) == 0
+    assert json.loads(capfd.readouterr().out)["files"] == []
+
+
+def test_each_file_is_checked_with_the_library_that_loads_it(
+    home: Path, work: Path, store: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    """Two series on PATH, whichever is first; ``--quiet`` has one line for what is wrong."""
+    names = {"openmpi-4.1": "btl_vader_eager_limit", "openmpi-5": "btl_sm_eager_limit"}
+    libraries = [library_named(series) for series in names]
+    for library, name in zip(libraries, names.values(), strict=True):
+        seen = evidence(mpi_family="openmpi", mpi_version=library.version)
+        path = work / f"{library.version}.tune"
+        put_in_place("tune", path, library, {"mca": {name: "8192"}}, seen)
+    for order in (libraries, libraries[::-1]):
+        bins = [library.bin for library in order]
+        monkeypatch.setenv("PATH", os.pathsep.join([*bins, os.environ["PATH"]]))
+        assert main(["verify-published", "--no-compare", "--json", "-"]) == 0
+        files = json.loads(capfd.readouterr().out)["files"]
+        assert [(file["in_force"], file["expired"]) for file in files] == [(True, None)] * 2
+    assert main(["verify-published", "--no-compare", "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+    broken = work / f"{libraries[0].version}.tune"
+    broken.write_text(broken.read_text().replace("8192", "4096"))
+    assert main(["verify-published", "--no-compare", "--quiet"]) == 1
+    (line,) = capfd.readouterr().out.splitlines()
+    assert str(broken) in line
 
 
 def test_what_cron_does_not_find_is_said(
