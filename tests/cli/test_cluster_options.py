@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.api.cluster_definition import NO_OPTIONS, launch_options
+from autotune.api.cluster_definition import NO_OPTIONS, launch_options, without_ofi
+from runner.mpi.library import Library, ParamInfo
 
-TOO_LITTLE = (
-    "--mca btl ^ofi saves 0.900 s at a start, too little to leave out what may be the interconnect"
-)
 OFI = ("--mca", "btl", "^ofi")
 
 
 @pytest.mark.parametrize(
-    ("plain", "without", "options", "why"),
+    ("plain", "without", "options"),
     [
-        (2.5, 0.5, OFI, "saves 2.000 s at every start"),  # data
-        (
-            1.5,
-            0.6,
-            (),
-            TOO_LITTLE,
-        ),
-        (0.52, 0.5, (), NO_OPTIONS),
-        (0.5, 0.6, (), NO_OPTIONS),
+        (2.5, 0.5, OFI),
+        (1.18, 0.17, OFI),
+        (0.52, 0.5, ()),
+        (0.5, 0.6, ()),
+        (0.2, 0.16, ()),
     ],
 )
-def test_a_component_is_left_out_for_much_only(
-    plain: float, without: float, options: tuple[str, ...], why: str
+def test_what_saves_time_on_one_node_is_left_out(
+    plain: float, without: float, options: tuple[str, ...]
 ) -> None:
-    assert launch_options({(): plain, OFI: without}) == (options, why)
+    chosen, why = launch_options({(): plain, OFI: without})
+    assert chosen == options
+    assert (why == NO_OPTIONS) == (not options)
 
 
 def test_a_library_without_the_component_needs_no_options() -> None:
     assert launch_options({(): 0.5}) == ((), NO_OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("components", "value"),
+    [("", "^ofi"), ("^uct,openib", "^uct,openib,ofi"), ("^uct,ofi", None), ("self,sm", None)],
+)
+def test_the_exclusions_of_the_site_stay(components: str, value: str | None) -> None:
+    params = {
+        "btl": ParamInfo("btl", "string", components),
+        "btl_ofi_mode": ParamInfo("btl_ofi_mode", "int", "1"),
+    }
+    library = Library("openmpi", "5.0.11", "/opt/bin", "/opt/bin/mpirun", params=params)
+    assert without_ofi(library) == ([] if value is None else [("--mca", "btl", value)])
