@@ -17,6 +17,7 @@ from autotune.config.cluster import (
     read_cluster,
 )
 from autotune.config.find import list_configs, user_config
+from autotune.config.site import VARIABLE
 from autotune.config.validated import read_toml
 from autotune.targets.jobs import divide_cores
 from autotune.terminal.clusters import (
@@ -109,8 +110,8 @@ def init(
     print_line(f"wrote {path}; to use it:  autotune search --cluster {name} ...", whole=True)
     place = user_config() / "clusters"
     advice = (
-        f"This definition is found from the present directory only. Move it to {place} "
-        "to use it from every directory."
+        f"This definition is found from the present directory only. Move it to {place} to use it "
+        f"from every directory, or to clusters in /etc/xdg/autotune or ${VARIABLE} for all users."
     )
     print_line(advice)
 

@@ -16,12 +16,13 @@ EXTRA = 'pip install "mpi-autotune[ui]"'
 
 def ui(
     host: Annotated[
-        str,
+        str | None,
         opt(
             "--host ADDRESS",
-            "Address to listen on. An address that other machines can reach needs --remote.",
+            "Address to listen on. Default: 127.0.0.1, or with --remote every address of this "
+            "machine. An address that other machines can reach needs --remote.",
         ),
-    ] = "127.0.0.1",
+    ] = None,
     port: Annotated[
         int, opt("--port N", "Port to listen on; 0 takes a free one.", min=0, max=65535)
     ] = 8765,
@@ -29,8 +30,8 @@ def ui(
         bool,
         opt(
             "--remote",
-            "Allow an address that other machines can reach. The page is sent without encryption, "
-            "so anyone who sees the traffic can read it and the token.",
+            "Let other machines reach the page. It is sent without encryption, so anyone who sees "
+            "the traffic can read it and the token.",
         ),
     ] = False,
     store: StoreUrl = None,
@@ -42,10 +43,11 @@ def ui(
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}", code="install.extra"
+            f"autotune ui needs {', '.join(missing)}; install with {EXTRA}", code="install.extra"
         )
     from autotune.ui.server import is_local, listen, serve
 
+    host = host or ("0.0.0.0" if remote else "127.0.0.1")
     if not is_local(host) and not remote:
         raise UsageError(
             f"--host {host} can be reached by other machines, and the page is sent without "

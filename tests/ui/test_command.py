@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli import main
+from autotune.ui.server import Address
 
 
 def test_the_command_line_does_not_import_the_framework() -> None:
@@ -37,3 +38,24 @@ def test_another_host_needs_consent(
     said = " ".join(capsys.readouterr().err.split())
     assert "[ui.host]" in said
     assert "--remote" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "host"),
+    [
+        ([], "127.0.0.1"),
+        (["--remote"], "0.0.0.0"),
+        (["--remote", "--host", "127.0.0.1"], "127.0.0.1"),
+    ],
+)
+def test_remote_listens_where_others_reach_it(
+    monkeypatch: pytest.MonkeyPatch, database: Path, options: list[str], host: str
+) -> None:
+    listening: list[Address] = []
+    monkeypatch.setattr(
+        "autotune.ui.server.serve", lambda store, address, ready: listening.append(address)
+    )
+    assert main(["ui", "--port", "0", *options, "--store", str(database)]) == 0
+    (address,) = listening
+    assert address.listening.getsockname()[0] == host
+    address.listening.close()
