@@ -54,7 +54,7 @@ class PublishRequest(Request):
     unproven: bool = option(
         False,
         "--unproven",
-        "Also write formats that no run can check here.",
+        "Write also formats that no run can check here.",
     )
     spaces: tuple[str, ...] = FURTHER_SPACES
     mpi: str | None = same_option(TargetRequest, "mpi")

@@ -226,7 +226,7 @@ class CollectivesRequest(Request):
     multi_object: bool = option(
         False,
         "--mcoll",
-        "Also compare collectives in which every rank of a node sends to other nodes (PiP-MColl; "
+        "Compare also collectives in which every rank of a node sends to other nodes (PiP-MColl; "
         "allgather, allreduce). A table cannot select them: the program must call them.",
     )
     budget_s: float | None = BUDGET

@@ -111,7 +111,7 @@ def init(
     place = user_config() / "clusters"
     advice = (
         f"This definition is found from the present directory only. Move it to {place} to use it "
-        f"from every directory, or to clusters in /etc/xdg/autotune or ${VARIABLE} for all users."
+        f"from every directory; for all users, move it to ${VARIABLE}/clusters."
     )
     print_line(advice)
 

@@ -110,7 +110,7 @@ def discover_parameters(
         bool,
         opt(
             "--all",
-            "Also list parameters that cannot act. Without this option two ranks are started to "
+            "List also parameters that cannot act. Without this option two ranks are started to "
             "find the transport in use.",
         ),
     ] = False,

@@ -43,7 +43,7 @@ def ui(
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"autotune ui needs {', '.join(missing)}; install with {EXTRA}", code="install.extra"
+            f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}", code="install.extra"
         )
     from autotune.ui.server import is_local, listen, serve
 

@@ -29,7 +29,7 @@ VARIABLE = "AUTOTUNE_SITE"
 FILE = "site.toml"
 
 
-class Site(BaseModel):
+class SiteFile(BaseModel):
     """What ``site.toml`` says."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,7 +60,7 @@ def site_store() -> str:
         file = directory / FILE
         if not paths.is_file(file):
             continue
-        site = read_toml(_text(file), str(file), Site)
+        site = read_toml(_text(file), str(file), SiteFile)
         if has_password(site.store):
             raise UsageError(
                 f"{file}: store holds a password, and all users can read it; write the URL without "

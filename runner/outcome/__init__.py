@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from runner.figure.metric import metric_fault
 from runner.mpi.base import Probe
 from runner.outcome.failure_message import (
+    WITHOUT_MESSAGE,
     FailureMessage,
     failure_message,
     joined_exit_code,
@@ -192,7 +193,7 @@ def _failure(
         words = message.words or probe.start_problem or "the launcher refused the command line"
         return "launch_error", words, None
     code = joined_exit_code(text)
-    how = f"exit code {result.exit_code if code is None else code}"
+    how = _exit_words(result.exit_code if code is None else code, message)
     if result.signal is not None:
         how = f"ended by signal {signal_name(result.signal)}"
     words = f"{probe.complaint} ({message.words})" if probe.complaint else message.words
@@ -201,6 +202,14 @@ def _failure(
         codes = ",".join(map(str, (*spec.exit_codes, result.exit_code)))
         words += f"; the result is right: --exit-codes {codes} takes this for a success"
     return "failed", f"{how}: {words}", None
+
+
+def _exit_words(code: int | None, message: FailureMessage) -> str:
+    """The exit code; without a message also the signal after which shells and launchers have it."""
+    number = (code or 0) - 128
+    if message.words.startswith(WITHOUT_MESSAGE) and 0 < number <= signals.SIGRTMAX:
+        return f"exit code {code} (as after signal {number}, {signal_name(number)})"
+    return f"exit code {code}"
 
 
 def _input_words(spec: LaunchSpec, message: FailureMessage) -> str:

@@ -56,7 +56,7 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """``times``: how often the fastest settings are timed again at the end."""
-    for module in ("points", "rounds", "calibrate"):
+    for module in ("points", "launch_rounds", "calibrate"):
         monkeypatch.setattr(f"autotune.calibration.{module}.COLLECTIVES", collectives)
     monkeypatch.setattr("autotune.calibration.launch_rounds.TIMES", times)
     levels, repeats = ([32768], 1) if times == 1 else ([1024, 32768], REPEATS)

@@ -57,7 +57,7 @@ READING = (
     ("predict features.json --model knn.json", "predict"),
     ("cluster show site", "cluster-show"),
     ("space show site", "space-show"),
-    ("space check site", "space-check"),
+    ("space check site --mpi openmpi-5", "space-check"),
     ("apps exchange", "apps"),
     ("explore programs --dry-run", "explore-dry-run"),
     ("publish --formats", "publish-formats"),

@@ -152,7 +152,7 @@ def _item(context: Any, builder: Any, kind: NumbaArrays, arrays: Any, number: An
 def _lower_item(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     kind, index = signature.args
     arrays, number = values[0], context.cast(builder, values[1], index, types.int64)
-    if index.is_author:
+    if index.signed:
         last = builder.add(number, load_word(builder, arrays, 0))
         number = builder.select(builder.icmp_signed("<", number, WORD(0)), last, number)
     if context.enable_boundscheck:

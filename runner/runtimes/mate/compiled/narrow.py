@@ -67,7 +67,7 @@ def _wider_type(operands: list[Any]) -> str:
     same = len(set(operands)) == 1
     for kind in operands:
         whole = isinstance(kind, types.Integer)
-        if whole and (kind.bitwidth < 64 or (not kind.is_author and not same)):
+        if whole and (kind.bitwidth < 64 or (not kind.signed and not same)):
             return str(kind)
         if kind in (types.float32, types.complex64) and not (same and len(operands) > 1):
             return str(kind)
