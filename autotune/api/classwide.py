@@ -12,9 +12,9 @@ from autotune.anova.class_proof import ClasswideProof
 from autotune.anova.classwide import Choice
 from autotune.anova.classwide_result import ClasswideResult, Status
 from autotune.anova.paired_runs import ClassProgram
-from autotune.anova.table import RunTable, dataset_table
+from autotune.anova.table import STUDY, RunTable, dataset_table
 from autotune.api.target import find_target
-from autotune.datasets import Cell, Dataset
+from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
@@ -23,6 +23,17 @@ from autotune.space.outside_names import check_config_name, check_value
 from autotune.targets.request import TargetRequest
 from autotune.wording import whole_number
 from runner.machine import describe_machine
+
+
+def class_dataset(source: str) -> Dataset:
+    """The dataset of a class; raises UsageError without one, and for the study of one program."""
+    if source.startswith(STUDY):
+        raise UsageError(
+            f"{source} has the runs of one program, and a class-wide setting is for several; "
+            "expected a dataset (autotune explore PLAN makes one)",
+            code="classwide.of_study",
+        )
+    return load(source)
 
 
 def class_keys(dataset: str, number: int, count: int | None, apps: str | None) -> set[str]:

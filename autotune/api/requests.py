@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from autotune.api.analysis_requests import SOURCE
 from autotune.config.option import PATH, PERCENT, TIME, Request, late_option, option, part
 from autotune.study.study_request import BUDGET, GUARD, MIN_GAIN, SPACE
 from autotune.targets.request import TargetRequest
@@ -97,7 +96,9 @@ class ClasswideRequest(Request):
         "Dataset of recorded runs (written by autotune explore): name or folder.",
         completion="datasets",
     )
-    source: str | None = SOURCE
+    source: str | None = option(
+        None, "--from DATASET", "Same as the argument: a dataset (name or folder)."
+    )
     apps: str | None = option(
         None,
         "--apps A,B",

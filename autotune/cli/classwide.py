@@ -26,8 +26,14 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
     from autotune.anova.classwide_result import RESULTS
     from autotune.anova.paired_runs import LOOKS, PRUNE_LOOKS, PairTerms, check_programs, on_machine
     from autotune.api.anova import read_options
-    from autotune.api.classwide import class_keys, class_of, member, outsider, result_of
-    from autotune.datasets import load
+    from autotune.api.classwide import (
+        class_dataset,
+        class_keys,
+        class_of,
+        member,
+        outsider,
+        result_of,
+    )
     from autotune.space import DEFAULT
     from autotune.store import Store
     from autotune.terminal.classwide import print_classwide
@@ -35,7 +41,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
 
     dataset = one_source(request.dataset, request.source, "classwide DATASET")
     options = read_options(request.preset, None, 99.9, None)
-    dataset_runs, target_request, guard = load(dataset), request.target, request.guard
+    dataset_runs, target_request, guard = class_dataset(dataset), request.target, request.guard
     held_out_programs = [word.split(":") for word in request.held_out]
     class_cells = (
         None

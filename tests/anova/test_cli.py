@@ -116,6 +116,7 @@ def test_what_slows_a_program_left_out_is_not_chosen(cli: Cli) -> None:
         (["anova", "study:feed"], "study.unknown", "feed"),
         (["importance", "three", "--cell", "fourth"], "dataset.cell_unknown", "first-small"),
         (["importance", "nothing"], "study.unknown", "nothing"),
+        (["classwide", "--from", "study:feed"], "classwide.of_study", "study:feed"),
         (
             [*CLASSWIDE, "fourth"],
             "dataset.app_unknown",
