@@ -132,14 +132,20 @@ def _from_study(
     values = result["recommended"]["setting"]
     has_guard = study.key.has_guard
     is_proven = bool(values) and result["status"] == "recommended" and has_guard
-    if not values and insist and result.get("best"):
-        values = result["best"]["setting"]
+    best_values = (result.get("best") or {}).get("setting")
+    if not values and insist:
+        values = best_values
     if not values:
         why = NOTHING if has_guard else f"it was {UNGUARDED}, so it proves nothing"
+        advice = (
+            "--force publishes the best setting that was seen, and writes into the file that it "
+            "is not proven."
+            if best_values
+            else "No setting looked faster than the default, so --force has nothing to publish "
+            "either: search again, or in a larger space."
+        )
         raise UsageError(
-            f"study {study.hash[:12]}: {why}; there is nothing to publish.\n--force "
-            "publishes the best setting that was seen, and writes into the file that it is "
-            "not proven.",
+            f"study {study.hash[:12]}: {why}; there is nothing to publish.\n{advice}",
             code="publish.nothing_proven",
         )
     setting = Setting(values)

@@ -82,14 +82,16 @@ def test_a_patch_release_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
 def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: MakeStudy) -> None:
     best = {"setting": {"btl_sm_eager_limit": 8192}, "median_s": 1.0, "n": 1}
     source = make_study(result=EMPTY | {"best": best})
-    with refused(UsageError, "publish.nothing_proven"):
+    with refused(UsageError, "publish.nothing_proven") as refusal:
         proposal(source, store)
+    assert "\n--force" in str(refusal.value)
     found = proposal(source, store, insist=True)
     assert not found.evidence.proven
     assert found.evidence.gain is None
     assert any(doubt.code == "setting.unproven" for doubt in found.doubts)
-    with refused(UsageError, "publish.nothing_proven"):
+    with refused(UsageError, "publish.nothing_proven") as refusal:
         proposal(make_study(result=EMPTY, seed=3), store, insist=True)
+    assert "\n--force" not in str(refusal.value)
 
 
 def test_what_was_measured_without_the_guard_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
