@@ -17,7 +17,13 @@ FURTHER_SPACES = option(
 class PublishRequest(Request):
     """A proven setting as files that a cluster loads."""
 
-    cluster: str = same_option(TargetRequest, "cluster")
+    cluster: str | None = option(
+        None,
+        "--cluster C",
+        "Cluster that the files are for (autotune cluster list). Default: that of the source, or "
+        "else local.",
+        completion="clusters",
+    )
     source: str | None = option(
         None,
         "--from SOURCE",

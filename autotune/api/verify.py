@@ -18,7 +18,7 @@ from autotune.publish.documents import FileRow, RecheckRow, RenewalRow, Verified
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import Verification, remember_verifications
 from autotune.publish.recheck import Recheck, Renewal, recheck, renew
-from autotune.publish.usual_library import files_by_library
+from autotune.publish.source_place import files_by_library
 from autotune.publish.verify import FileState, cluster_of, look, publications, published_header
 from autotune.store import Store
 from runner.lock import MachineLock

@@ -31,7 +31,7 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
     from autotune.publish.probe import Prober
     from autotune.publish.publication import publish_files as carry_out
     from autotune.publish.source import read_source
-    from autotune.publish.usual_library import library_of_source
+    from autotune.publish.source_place import cluster_of_source, library_of_source
     from autotune.store import Store
     from runner.lock import MachineLock
     from runner.mpi.discover import find_library
@@ -45,8 +45,8 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
     if json_out not in (None, "-"):
         check_writable(Path(str(json_out)))
     file_formats = [formats.find(name) for name in dict.fromkeys(request.format_names)]
-    place = load_cluster(request.cluster)
     with Store.open(store) as database:
+        place = load_cluster(request.cluster or cluster_of_source(request.source, database))
         if request.mpi is None:
             library = library_of_source(request.source, place.name, database)
         proposal = read_source(

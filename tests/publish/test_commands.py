@@ -206,6 +206,19 @@ def test_what_cron_does_not_find_is_said(
     assert (file["refused"], file["code"]) == (True, "trust.name_unknown")
 
 
+def test_the_cluster_is_that_of_the_source(
+    make_study: MakeStudy, no_csh: None, work: Path, open_mpi: Library, capfd: Capture
+) -> None:
+    (work / "configs/clusters").mkdir(parents=True)
+    (work / "configs/clusters/mine.toml").write_text('name = "mine"\n')
+    source = make_study(version=open_mpi.version, cluster="mine")
+    words = ["publish", "--from", source, "-f", "csh", "--unproven", "--force", "--dry-run"]
+    assert main(words) == 0, capfd.readouterr().err
+    assert "autotune-mine.csh" in capfd.readouterr().out
+    assert main([*words, "--cluster", "local"]) == 0
+    assert "autotune-local.csh" in capfd.readouterr().out
+
+
 def test_a_lost_file_does_not_keep_others_from_being_compared(
     make_study: MakeStudy, no_csh: None, work: Path, open_mpi: Library, capfd: Capture
 ) -> None:

@@ -1,4 +1,4 @@
-"""The MPI library of a command for published files that names none: that of the file or its source.
+"""The MPI library and cluster of published files where a command names none: those of the source.
 
 A program is measured under its own library, which need not be the first one on PATH.
 """
@@ -6,6 +6,7 @@ A program is measured under its own library, which need not be the first one on 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from autotune.anova.classwide_result import RESULTS
@@ -28,6 +29,19 @@ def library_of_source(source: str | None, cluster: str, store: Store) -> Library
     except AutotuneError:
         return find_library()
     return find_library(launcher_of(family, version))
+
+
+def cluster_of_source(source: str | None, store: Store) -> str:
+    """The cluster on which a source was measured; "local" if there is no such source."""
+    kind, _, ident = (source or "").partition(":")
+    with suppress(AutotuneError):
+        if kind == "study":
+            return store.find_study(ident).key.cluster
+        if kind == "collectives":
+            return TABLES.find(ident).cluster
+        if kind == "classwide" and ident:
+            return RESULTS.find(ident).cluster
+    return "local"
 
 
 def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> tuple[str, str]:
