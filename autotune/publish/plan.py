@@ -149,7 +149,11 @@ def _parts(
 ) -> list[tuple[Format, Content, Path]]:
     """Each format with its part of the content; raises UsageError unless they cover all of it."""
     tables: list[Format] = [fmt for fmt in formats if isinstance(fmt, RulesV1)]
+    # All users must find the table that a file of the installation names, so it lies beside it.
+    wide = [_path(f, cluster, library, None).parent for f in formats if f.cluster_wide]
     parts = [(f, f.part(content, library), _path(f, cluster, library, out)) for f in tables]
+    if wide and out is None:
+        parts = [(f, part, wide[0] / path.name) for f, part, path in parts]
     rest, covered_names = content, set[tuple[str, str]]()
     if any(part.rules for _, part, _ in parts):
         # The rules, and the parameters that they replace.

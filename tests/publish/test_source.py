@@ -12,12 +12,14 @@ from autotune.anova.classwide_result import RESULTS, ClasswideResult, ProgramEvi
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.measurement.study_executables import store_executables
+from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource, read_source
 from autotune.space import Setting
 from autotune.store import MachineInfo, Store
 from autotune.targets.executables import ExecutableFile
+from autotune.testing.format import evidence
 from runner.machine import describe_machine
 from tests.publish.conftest import MakeStudy
 from tests.refusals import refused
@@ -219,6 +221,19 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
     assert found.evidence.runs == 24
     assert len(plan_files(found, system, cluster, NEW)) == 1
     assert proposal(f"classwide:{result.id[:6]}", store) == found
+
+
+def test_a_system_file_names_a_table_beside_it(store: Path, tmp_path: Path) -> None:
+    """All users must find it; the folder of the caller may be anywhere."""
+    values = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_bcast_algorithm": "6"}
+    content = Content({"mca": values | {"btl_sm_eager_limit": "8192"}})
+    source = PublicationSource(content, evidence(), (), True)
+    formats, cluster = [find("rules-v1"), find("openmpi-system")], load_cluster("local")
+    table, system = plan_files(source, formats, cluster, NEW)
+    assert table.path.parent == system.path.parent == Path(NEW.bin).parent / "etc"
+    assert system.content.groups["mca"]["coll_tuned_dynamic_rules_filename"] == str(table.path)
+    table, system = plan_files(source, formats, cluster, NEW, tmp_path)
+    assert table.path.parent == system.path.parent == tmp_path
 
 
 def test_a_class_of_which_no_margin_was_shown_is_refused(store: Path) -> None:
