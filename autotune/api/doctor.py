@@ -23,7 +23,7 @@ from autotune.config.cluster import load_cluster
 from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.verify import published_files
-from autotune.store.location import Location, locate
+from autotune.store.location import VARIABLE, Location, locate
 from autotune.targets.jobs import job_words
 from autotune.targets.mpi_choice import choose
 from autotune.targets.startup import Startup, startup
@@ -451,6 +451,7 @@ def _postgres(quick: bool) -> DoctorFinding:
             "needed only if several nodes write into one database: "
             'pip install "mpi-autotune[postgres]"',
         )
+    origin = "AUTOTUNE_STORE" if os.environ.get(VARIABLE) else "the site"
     try:
         place = locate(None)
     except UsageError as problem:
@@ -458,7 +459,7 @@ def _postgres(quick: bool) -> DoctorFinding:
             NOTE,
             "store.postgres",
             what,
-            f"AUTOTUNE_STORE: {problem}",
+            f"{origin}: {problem}",
             "set it to a path or the URL of a server",
         )
     if place.path is not None:
@@ -467,11 +468,11 @@ def _postgres(quick: bool) -> DoctorFinding:
         )
         return DoctorFinding(GOOD, "store.postgres", what, words)
     if not quick and (silent := _unreachable(place)):
-        advice = "check that the server runs, and the host, user and password in AUTOTUNE_STORE"
+        advice = "check that the server runs, and the host, user and password in " + origin
         return DoctorFinding(
             NOTE, "store.postgres", what, f"{place.label} does not answer: {silent}", advice
         )
-    return DoctorFinding(GOOD, "store.postgres", what, f"AUTOTUNE_STORE names {place.label}")
+    return DoctorFinding(GOOD, "store.postgres", what, f"{origin} names {place.label}")
 
 
 def _unreachable(place: Location) -> str:
