@@ -125,12 +125,18 @@ def find_library(request: str | None = None) -> Library:
     such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
     none.
     """
-    return _find_library(request, os.environ.get("PATH"))
+    state = [("PATH", os.environ.get("PATH", ""))]
+    state += [(name, value) for name, value in os.environ.items() if _CHANGES_LIST.match(name)]
+    return _find_library(request, frozenset(state))
+
+
+_CHANGES_LIST = re.compile("(OMPI|PRTE|PMIX|OPAL)_(MCA_|SYSCONFDIR|PREFIX)")
+"""Variables that decide which components Open MPI opens, and so which parameters it lists."""
 
 
 @lru_cache(maxsize=16)
-def _find_library(request: str | None, _path: str | None) -> Library:
-    """As :func:`find_library`; the answer depends on PATH."""
+def _find_library(request: str | None, _state: frozenset[tuple[str, str]]) -> Library:
+    """As :func:`find_library`; the answer depends on PATH and on parameters in the environment."""
     if request and (os.sep in request or exists(request)):
         return _complete(_at(Path(request)))
     installations = libraries()

@@ -225,3 +225,15 @@ def test_the_place_of_a_run_is_what_the_scheduler_gave(
     assert Runner(launcher).place == "n1,n2"
     monkeypatch.setenv("SLURM_JOB_NODELIST", "n[3-4]")
     assert Runner(launcher).place == "n[3-4]"
+
+
+@pytest.mark.mpi
+def test_parameters_are_those_of_the_present_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A component that a variable leaves out lists no parameters, here as in ``ompi_info``."""
+    name = "pml_ob1_priority"
+    launcher = library_named("openmpi-5").launcher
+    assert name in discover.find_library(launcher).params
+    monkeypatch.setenv("OMPI_MCA_pml", "cm")
+    assert name not in discover.find_library(launcher).params
+    monkeypatch.delenv("OMPI_MCA_pml")
+    assert name in discover.find_library(launcher).params
