@@ -41,10 +41,17 @@ def launcher(*seconds: str) -> Iterator[tuple[int, list[int]]]:
         assert process.stdout is not None
         pids = [int(word) for word in process.stdout.readline().split()]
         try:
+            # Before its exec a rank has the environment of the launcher.
+            eventually(lambda: all(command(pid) == "sleep" for pid in pids))
             yield process.pid, pids
         finally:
             for pid in (*pids, process.pid):
                 os.kill(pid, 9)
+
+
+def command(pid: int) -> str:
+    """The name of a process, also of a dead one that nobody collected."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def test_a_launcher_that_leaves_its_dead_ranks_is_stuck() -> None:
