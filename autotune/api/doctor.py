@@ -183,7 +183,8 @@ def _compiler() -> DoctorFinding:
         "compiler.c",
         "C compiler",
         "none found",
-        "needed only to build C programs with mpicc: install gcc",
+        "needed to build C programs with mpicc, and for fast proposals of the strategy auto: "
+        "install gcc",
     )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import stat
-from functools import lru_cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -100,7 +99,6 @@ def _directory_of_variable(variable: str) -> Path:
     return directory
 
 
-@lru_cache(maxsize=8)
 def _is_trusted_directory(directory: Path) -> bool:
     """True for a directory that only root and this user may change; False if there is none."""
     if not paths.is_folder(directory):

@@ -69,10 +69,12 @@ def test_directories_of_the_desktop_standard(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("AUTOTUNE_SITE")
-    for name in ("first", "second"):
-        write_cluster(tmp_path / name / "autotune", name)
     listed = f"{tmp_path}/missing:relative:{tmp_path}/first:{tmp_path}/second"
     monkeypatch.setenv("XDG_CONFIG_DIRS", listed)
+    assert site_directories() == []
+    # A process that runs on sees what is made meanwhile.
+    for name in ("first", "second"):
+        write_cluster(tmp_path / name / "autotune", name)
     assert site_directories() == [tmp_path / name / "autotune" for name in ("first", "second")]
     assert load_cluster("heap").description == "first"
 
