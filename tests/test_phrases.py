@@ -208,3 +208,11 @@ def test_snapshots_are_those_of_any_machine() -> None:
     """Without addresses of objects and names of temporary files."""
     machine = re.compile(r"0x[0-9a-f]{6,}|/tmp/")
     assert [str(p) for p in HERE.rglob("*.ambr") if machine.search(p.read_text())] == []
+
+
+def test_names_of_snapshots_have_dots_and_brackets_of_syrupy_only() -> None:
+    """See ``tests/snapshot_ids.py``."""
+    name = re.compile(
+        r"^# name: (?!\w+(\.\d+|\[[^][.]*\](\.\d+)?|\[[^][.]*\]\[[^][.]*\])?$).*", re.MULTILINE
+    )
+    assert {str(p): m for p in HERE.rglob("*.ambr") if (m := name.search(p.read_text()))} == {}

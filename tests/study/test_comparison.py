@@ -131,7 +131,9 @@ def told(second_s: float, blocks: int = 12) -> ComparisonOutcome:
     )
 
 
-@pytest.mark.parametrize(("second_s", "faster"), [(0.8, "b"), (1.25, "a"), (1.0, None)])
+@pytest.mark.parametrize(
+    ("second_s", "faster"), [(0.8, "b"), (1.25, "a"), (1.0, None)], ids=["b", "a", "none"]
+)
 def test_the_faster_library_is_said_in_one_sentence(
     second_s: float, faster: str | None, snapshot: SnapshotAssertion
 ) -> None:

@@ -14,6 +14,7 @@ from runner.runtimes import mate
 from runner.runtimes.core.c_function import CFunction
 from tests.mate.compiled.running import HEAD, run, state
 from tests.refusals import refusal, refused
+from tests.snapshot_ids import word_id
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -76,7 +77,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("line", REFUSED)
+@pytest.mark.parametrize("line", REFUSED, ids=word_id)
 def test_wrong_calls_are_refused_with_the_line(
     program: Any, line: str, snapshot: SnapshotAssertion
 ) -> None:

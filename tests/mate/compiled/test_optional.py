@@ -13,6 +13,7 @@ from runner.runtimes.mate.compiled import compiled_graph
 from runner.types import COMPILING
 from tests.mate.compiled.running import HEAD, Recorder, in_rank, no_messages, run, state
 from tests.refusals import refused
+from tests.snapshot_ids import word_id
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -54,6 +55,7 @@ def made_state() -> Any:
         for number, body in enumerate(PYTHON)
         for again in (False, True)
     ],
+    ids=word_id,
 )
 def test_what_cannot_be_compiled_runs_in_python_and_says_why(
     program: Any,

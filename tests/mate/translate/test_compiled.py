@@ -15,6 +15,7 @@ from autotune.cli import main
 from runner.runtimes.mate.translate import translation
 from runner.runtimes.mate.translate.rewrite import RegionForm
 from tests.mate.translate.test_translate import JACOBI, program
+from tests.snapshot_ids import word_id
 
 HEAD = """
 import math
@@ -124,7 +125,7 @@ PYTHON: dict[str, int | None] = {
 """Bodies, each with its line that cannot be compiled; None: it is in a function."""
 
 
-@pytest.mark.parametrize("body", PYTHON)
+@pytest.mark.parametrize("body", PYTHON, ids=word_id)
 def test_regions_that_stay_python_and_why(body: str, snapshot: SnapshotAssertion) -> None:
     rest = "for k in range(n):\n    b[k] = k" if body != "a[0] = k" else "k = 3"
     text, regions = forms(body, rest, "print(total)")
