@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import Setting, Space
 from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
-from autotune.strategies.candidates import listing
+from autotune.strategies.candidates import balanced_start
 from autotune.strategies.codec import Codes
-from autotune.strategies.models.joint_model import JointModel
-from autotune.strategies.models.listed_model import ListedModel
+from autotune.strategies.models.additive import Prior
+from autotune.strategies.models.worlds import Worlds, count_of_starts, worlds
 from autotune.strategies.options import Option, OptionValue, table
+
+_PATIENCE_FOR_BEST = 6
+"""Where effects depend on each other, so many times ``patience`` runs without a new best end it.
+
+Far from all runs, the expected improvement stays large there.
+"""
 
 
 class Auto(Strategy):
@@ -68,15 +74,8 @@ class Auto(Strategy):
         options: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
-        every = listing(space, self.codec)
-        clip = float(self.values["loss_clip"])
-        has_default = space.is_valid(DEFAULT)
-        # Effects of pairs decide in the recorded small spaces; only the listed model has them.
-        self._model: ListedModel | JointModel
-        if every is None:
-            self._model = JointModel(self.codec, clip, self._draws, has_default=has_default)
-        else:
-            self._model = ListedModel(self.codec, every, clip, has_default=has_default)
+        self._model = worlds(self.codec, float(self.values["loss_clip"]), self._draws, Prior())
+        self._starts = count_of_starts(space)
         self._stale = False
         self._observations: dict[int, Observation] = {}
         self._keys: dict[Codes, str] = {}
@@ -87,6 +86,8 @@ class Auto(Strategy):
         self._stale = True
 
     def propose(self) -> Proposal | None:
+        if self.ordinal < self._starts and (start := self._balanced()) is not None:
+            return Proposal(self.codec.decode(start))
         fresh, values = self._current_model().candidates(self._is_fresh)
         if not fresh:
             return self.anything_new()
@@ -97,8 +98,10 @@ class Auto(Strategy):
         dull = (
             self._dull(observations) + 1 if values[top] < float(self.values["ei_threshold"]) else 0
         )
-        patience = int(self.values["patience"])
-        if patience and dull > patience and len(observations) >= int(self.values["min_trials"]):
+        patience = int(self.values["patience"]) * self._model.persistence
+        in_vain = self._model.interacts and _in_vain(observations) >= _PATIENCE_FOR_BEST * patience
+        is_over = dull > patience or in_vain
+        if patience and is_over and len(observations) >= int(self.values["min_trials"]):
             return None
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
 
@@ -111,7 +114,7 @@ class Auto(Strategy):
         codes = self._current_model().favourite()
         return None if codes is None else self.codec.decode(codes)
 
-    def _current_model(self) -> ListedModel | JointModel:
+    def _current_model(self) -> Worlds:
         """The model of all observations, in the order of their numbers."""
         if self._stale:
             observations = self._observations_in_order()
@@ -122,6 +125,12 @@ class Auto(Strategy):
             self._model.fit(self._ratios(observations), scatter)
             self._stale = False
         return self._model
+
+    def _balanced(self) -> Codes | None:
+        """A random new setting whose levels are rare among the settings so far."""
+        codes = (self.codec.encode(setting) for setting in self._settings_by_key.values())
+        known = [c for c in codes if c is not None]
+        return balanced_start(self.codec, known, self._is_fresh, self.rng(self.ordinal, 2))
 
     def _draws(self, count: int) -> np.random.Generator:
         """The generator of the samples drawn after ``count`` measured settings."""
@@ -159,3 +168,11 @@ class Auto(Strategy):
 
     def _observations_in_order(self) -> list[Observation]:
         return [self._observations[number] for number in sorted(self._observations)]
+
+
+def _in_vain(observations: Sequence[Observation]) -> int:
+    """The number of runs since the best one."""
+    if not observations:
+        return 0
+    best = min(range(len(observations)), key=lambda place: observations[place].fitness)
+    return len(observations) - 1 - best

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import numpy as np
 
+from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.levels import Floats, Matrix
@@ -37,6 +39,8 @@ _BRANCHES = 6
 """Number of neighbours of each step of a climb that become candidates."""
 _CANONICAL_LIMIT = 32
 """Number of the best raw candidates that are converted to canonical form."""
+_DRAWS = 20
+"""Random settings of which a balanced start is one."""
 
 
 class Listing:
@@ -132,6 +136,33 @@ class Climb:
             )
             if values[choice] > -np.inf
         ]
+
+
+def balanced_start(
+    codec: Codec,
+    known: Collection[Codes],
+    is_new: Callable[[Codes], bool],
+    rng: np.random.Generator,
+) -> Codes | None:
+    """The random new setting whose levels are rarest among the ``known`` ones; None: none drawn."""
+    drawn: list[Codes] = []
+    # Where valid settings are rare, only an enumeration finds one.
+    with suppress(UsageError):
+        for _ in range(_DRAWS):
+            setting = codec.settle(codec.space.sample(rng))
+            codes = None if setting is None else codec.encode(setting)
+            if codes is not None and is_new(codes):
+                drawn.append(codes)
+    counts = [np.zeros(size) for size in codec.sizes.tolist()]
+    for codes in known:
+        for count, code in zip(counts, codes, strict=True):
+            count[code] += 1.0
+
+    def use(codes: Codes) -> float:
+        pairs = zip(counts, codes, strict=True)
+        return float(sum(count[code] * len(count) for count, code in pairs))
+
+    return min(drawn, key=use, default=None)
 
 
 def _settle(codec: Codec, codes: Sequence[Codes]) -> list[Codes]:

@@ -15,6 +15,7 @@ from autotune.strategies.ga.population import AssistedPopulation
 from autotune.strategies.models.additive import Prior
 from autotune.strategies.models.estimates import Estimates
 from autotune.strategies.models.joint_model import JointModel
+from autotune.strategies.models.listed_model import ListedModel
 from autotune.strategies.options import OptionValue
 from autotune.testing.landscapes import INVALID_DEFAULT, MANY, SMALL, drive, fine, keys
 
@@ -208,8 +209,8 @@ def test_equal_individuals_are_merged() -> None:
 
 
 def test_the_size_of_the_space_chooses_the_surrogate() -> None:
-    assert isinstance(population(space=SIX)._model, JointModel)
-    assert isinstance(population(space=SMALL)._model, Estimates)
+    assert isinstance(population(space=SIX)._model.adding, JointModel)
+    assert isinstance(population(space=SMALL)._model.adding, ListedModel)
 
 
 def worth_of(one: AssistedPopulation, codes: Codes) -> float:

@@ -148,7 +148,7 @@ def test_where_the_default_scatters_less_is_believed_and_more_is_tried() -> None
             attrs = {**proposal.attrs, SCATTER: [scatter**2, 8]}
             ratio = math.exp(float(noise[number]))
             strategy.tell(Observation(number, proposal.setting, ratio, "ok", attrs))
-        _, estimates = strategy._model._estimates.ranking()  # type: ignore[attr-defined]
+        _, estimates = strategy._model.ranking()  # type: ignore[attr-defined]
         return strategy.ordinal, float(-estimates[0])
 
     trusting, careful = looked_at(0.01), looked_at(0.15)

@@ -15,5 +15,5 @@ FOUR = Space("four", tuple(Parameter(f"p{i}", WORDS) for i in range(4)))
 
 def test_the_size_of_the_space_chooses_the_model() -> None:
     small, large = create("auto", FOUR, seed=0), create("auto", MANY, seed=0)
-    assert isinstance(small._model, ListedModel)  # type: ignore[attr-defined]
-    assert isinstance(large._model, JointModel)  # type: ignore[attr-defined]
+    assert isinstance(small._model.adding, ListedModel)  # type: ignore[attr-defined]
+    assert isinstance(large._model.adding, JointModel)  # type: ignore[attr-defined]

@@ -14,20 +14,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.errors import UsageError
 from autotune.space import DEFAULT
-from autotune.strategies.candidates import LISTING_LIMIT
+from autotune.strategies.candidates import balanced_start
 from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.ga.operators import Matrix, Operators
 from autotune.strategies.ga.options import GeneticOptions
 from autotune.strategies.levels import Floats
 from autotune.strategies.models.additive import Prior
-from autotune.strategies.models.estimates import Estimates
-from autotune.strategies.models.joint_model import JointModel
+from autotune.strategies.models.worlds import Worlds, count_of_starts, worlds
 
 Scatter = tuple[float, float]
 
@@ -341,7 +342,8 @@ class AssistedPopulation(GeneticSearch):
         super().__init__(codec, plan, seed)
         self._default = (0,) * len(codec.sizes) if codec.space.is_valid(DEFAULT) else None
         self._scatter: Scatter | None = None
-        self._model = self._surrogate()
+        self._model = worlds(codec, _CLIP, lambda count: self._rng(_SAMPLES, count), _BELIEF)
+        self._starts = count_of_starts(codec.space)
         self._stale = False
         self._best = math.inf if self._default is None else 1.0
         self._trials = 0
@@ -354,7 +356,8 @@ class AssistedPopulation(GeneticSearch):
 
         Without a limit of generations it ends after ``patience`` generations without a new best
         (and twice as many in all), or after ``ei_patience`` ones if no candidate is worth a run. A
-        best among the first individuals is often a lucky run.
+        best among the first individuals is often a lucky run. Both are multiplied by the
+        ``persistence`` of the surrogate.
         """
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
@@ -362,7 +365,11 @@ class AssistedPopulation(GeneticSearch):
         waiting = self._stagnation // plan.offspring
         if not plan.patience or self._trials < plan.min_trials or waiting < plan.ei_patience:
             return False
-        if waiting >= plan.patience and self.generation >= 2 * plan.patience:
+        persistence = self._fit_surrogate().persistence
+        if waiting < plan.ei_patience * persistence:
+            return False
+        most = plan.patience * persistence
+        if waiting >= most and self.generation >= 2 * most:
             return True
         _, worth = self._select((), self._trials)
         return worth < plan.ei_threshold
@@ -379,6 +386,8 @@ class AssistedPopulation(GeneticSearch):
     def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
         """The candidate with the largest expected improvement, and that improvement."""
         rng = self._rng(_CHILD, ordinal)
+        if ordinal < self._starts and (start := self._balanced(running, rng)) is not None:
+            return start, math.inf
         candidates = self._candidates(rng)
         worth = self._fit_surrogate().improvement(candidates)
         if self._ratios:
@@ -399,6 +408,8 @@ class AssistedPopulation(GeneticSearch):
             members = self.members()
             groups += [self._children(members, self._plan.breed, 1, rng)]
             groups += [self._operators.neighbours(codes) for codes in members[:_BEST]]
+            if self._model.interacts:
+                groups += [self._strangers(rng)]
         return np.vstack(groups)
 
     def _children(
@@ -451,6 +462,21 @@ class AssistedPopulation(GeneticSearch):
             if codes is not None and not is_known and codes not in running:
                 yield place, codes
 
+    def _strangers(self, rng: np.random.Generator) -> Matrix:
+        """Random valid individuals: where effects interact, good ones lie apart."""
+        space = self._codec.space
+        codes: list[Codes] = []
+        with suppress(UsageError):  # Valid settings are too rare.
+            drawn = (self._codec.encode(space.sample(rng)) for _ in range(self._plan.breed))
+            codes = [c for c in drawn if c is not None]
+        return np.array(codes, dtype=np.intp).reshape(-1, len(self._codec.sizes))
+
+    def _balanced(self, running: Collection[Codes], rng: np.random.Generator) -> Codes | None:
+        """A random new individual whose levels are rare among those so far."""
+        default = [] if self._default is None else [self._default]
+        known = {*self._ratios, *running, *default}
+        return balanced_start(self._codec, known, lambda codes: codes not in known, rng)
+
     def _newcomers(self, rng: np.random.Generator) -> Matrix:
         dealt = self._operators.deal(_TRIES, self._plan.lengths, rng)
         return np.array(dealt, dtype=np.intp).reshape(-1, len(self._codec.sizes))
@@ -480,21 +506,12 @@ class AssistedPopulation(GeneticSearch):
             ranking.insert(int((means < 0).sum()), self._default)
         return ranking[: self._plan.population]
 
-    def _fit_surrogate(self) -> Estimates | JointModel:
+    def _fit_surrogate(self) -> Worlds:
         """The surrogate of all trials so far."""
         if self._stale:
             self._model.fit(self._ratios, self._scatter)
             self._stale = False
         return self._model
-
-    def _surrogate(self) -> Estimates | JointModel:
-        """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
-        codec, has_default = self._codec, self._default is not None
-        if codec.space.all_settings(LISTING_LIMIT) is not None:
-            return Estimates(codec, _BELIEF, _CLIP, has_default=has_default)
-        return JointModel(
-            codec, _CLIP, lambda count: self._rng(_SAMPLES, count), has_default=has_default
-        )
 
     def _balance(self) -> list[Codes]:
         rng = self._rng(_START)

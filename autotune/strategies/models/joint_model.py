@@ -74,6 +74,12 @@ class JointModel:
         with one_thread():
             return self._acquisition().values(rows)
 
+    def mean(self, rows: Matrix) -> Floats:
+        """The expected log ratio of each row of codes, shape (rows,); ``clip`` for a cliff."""
+        with one_thread():
+            clear = np.exp(self._cliffs.clear(rows))
+            return np.asarray(clear * self._effects.mean(rows) + (1.0 - clear) * self._clip)
+
     def ranking(self) -> tuple[list[Codes], Floats]:
         """The measured settings without cliffs by their estimates, best first, and the
         estimates."""
