@@ -10,8 +10,8 @@ import pytest
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import SCATTER, Observation, create, resolve_options
 from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.assisted_population import AssistedPopulation
 from autotune.strategies.ga.options import genetic_options
-from autotune.strategies.ga.population import AssistedPopulation
 from autotune.strategies.models.additive import Prior
 from autotune.strategies.models.estimates import Estimates
 from autotune.strategies.models.joint_model import JointModel

@@ -10,7 +10,7 @@ from autotune.space import Parameter, Space
 from autotune.strategies.codec import Codec
 from autotune.strategies.models.gaussian_process import (
     Coordinates,
-    GaussianProcess,
+    ProductProcess,
     SmoothPrior,
 )
 
@@ -59,7 +59,7 @@ def test_distances_are_those_of_values_and_of_divisions_by_two() -> None:
 
 def test_the_gradient_is_that_of_the_loss() -> None:
     codes = rows(20, 1)
-    process = GaussianProcess(Coordinates(Codec(SPACE)), SmoothPrior(), codes, tangled(codes))
+    process = ProductProcess(Coordinates(Codec(SPACE)), SmoothPrior(), codes, tangled(codes))
     for seed in range(3):
         theta = process.theta + np.random.default_rng(seed).normal(0, 0.3, len(process.theta))
         error = check_grad(lambda t: process._loss(t)[0], lambda t: process._loss(t)[1], theta)
@@ -69,7 +69,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
 def test_it_predicts_an_effect_that_depends_on_another() -> None:
     codes, others = rows(60, 2), rows(200, 3)
     noise = np.random.default_rng(4).normal(0, 0.02, 60)
-    process = GaussianProcess(
+    process = ProductProcess(
         Coordinates(Codec(SPACE)), SmoothPrior(), codes, tangled(codes) + noise
     )
     mean, deviation = process.predict(others)
@@ -84,7 +84,7 @@ def test_it_predicts_an_effect_that_depends_on_another() -> None:
 def test_one_run_and_equal_runs_can_be_fitted() -> None:
     coordinates = Coordinates(Codec(SPACE))
     for codes in (rows(1, 5), np.repeat(rows(1, 5), 4, axis=0)):
-        process = GaussianProcess(coordinates, SmoothPrior(), codes, np.zeros(len(codes)))
+        process = ProductProcess(coordinates, SmoothPrior(), codes, np.zeros(len(codes)))
         mean, deviation = process.predict(rows(10, 6))
         assert np.isfinite(mean).all()
         assert (deviation > 0).all()

@@ -1,1 +1,4 @@
-"""The genetic search: ``strategy`` (for studies and for Optuna), ``population``, ``operators``."""
+"""The genetic search.
+
+``strategy`` is for studies and for Optuna; ``population``, ``assisted_population``, ``operators``.
+"""

@@ -19,8 +19,9 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies.base import SCATTER, Proposal
 from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.assisted_population import AssistedPopulation
 from autotune.strategies.ga.options import OPTIONS, THESIS, GeneticOptions, genetic_options
-from autotune.strategies.ga.population import AssistedPopulation, GeneticSearch, Population
+from autotune.strategies.ga.population import GeneticSearch, Population
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
 

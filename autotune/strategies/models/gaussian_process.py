@@ -93,7 +93,7 @@ class Coordinates:
         return squares.reshape(self.count, -1)
 
 
-class GaussianProcess:
+class ProductProcess:
     """The posterior of the log ratios, given ``rows`` (settings, parameters) and ``logs``.
 
     ``theta`` has the log length scale of each axis, the log variance, and the log variance of

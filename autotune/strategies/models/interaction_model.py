@@ -15,7 +15,7 @@ from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.levels import Floats, Matrix
 from autotune.strategies.models.additive import expected_improvement, one_thread
 from autotune.strategies.models.estimates import most_telling
-from autotune.strategies.models.gaussian_process import Coordinates, GaussianProcess, SmoothPrior
+from autotune.strategies.models.gaussian_process import Coordinates, ProductProcess, SmoothPrior
 
 _POOL = 1500
 """Random settings of a large space that are candidates of every proposal."""
@@ -63,7 +63,7 @@ class InteractionModel:
         self._logs: Floats = np.zeros(0)
         self._means: Floats = np.zeros(0)
         self._runs_ok = np.zeros(0, dtype=bool)
-        self._process: GaussianProcess | None = None
+        self._process: ProductProcess | None = None
         self._widening = 1.0
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
@@ -143,9 +143,9 @@ class InteractionModel:
         known: Sequence[tuple[Codes, float]],
         scatter: tuple[float, float],
         theta: Floats | None = None,
-    ) -> GaussianProcess:
+    ) -> ProductProcess:
         rows, logs = self._data(known)
-        return GaussianProcess(self._coordinates, self._prior, rows, bounded(logs), scatter, theta)
+        return ProductProcess(self._coordinates, self._prior, rows, bounded(logs), scatter, theta)
 
     def _data(self, known: Sequence[tuple[Codes, float]]) -> tuple[Matrix, Floats]:
         """The codes of the settings in the fit and their log ratios; the default's is 0."""
