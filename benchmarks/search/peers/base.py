@@ -37,6 +37,8 @@ _PEERS = {
     "nevergrad": ("nevergrad_peer", "Nevergrad"),
     "hyperopt": ("hyperopt_peer", "Hyperopt"),
     "pyatf": ("pyatf_peer", "PyATF"),
+    "kerneltuner-ga": ("kerneltuner_peer", "KernelTunerGA"),
+    "kerneltuner-pso": ("kerneltuner_peer", "KernelTunerPSO"),
 }
 
 
