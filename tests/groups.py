@@ -28,14 +28,42 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling  # Calls this, so it is there.
 
     class Groups(LoadScopeScheduling):
+        numbers: dict[str, int]
+        """The place of each test in the list that all processes have collected."""
+
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if _shares(Path(config.rootpath, file)) else nodeid
+            return file if _shares(file, config.rootpath) else nodeid
+
+        def schedule(self) -> None:
+            if self.collection is None:
+                collection = next(iter(self.registered_collections.values()))
+                self.numbers = {nodeid: number for number, nodeid in enumerate(collection)}
+            super().schedule()
+
+        # As in the class above, which sends single tests and looks through all tests for each.
+        def _assign_work_unit(self, node: Any) -> None:
+            several = 1 + len(self.workqueue) // 1000  # Few at the end, so that none waits.
+            indexes: list[int] = []
+            while self.workqueue and len(indexes) < several:
+                scope, unit = self.workqueue.popitem(last=False)
+                self.assigned_work.setdefault(node, {})[scope] = unit
+                indexes += [self.numbers[nodeid] for nodeid in unit if not unit[nodeid]]
+            node.send_runtest_some(indexes)
+
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            nodeid = self.registered_collections[node][item_index]
+            scope = self._split_scope(nodeid)
+            units = self.assigned_work[node]
+            units[scope][nodeid] = True
+            if all(units[scope].values()):
+                del units[scope]
+            self._reschedule(node)
 
     return Groups(config, log)
 
 
 @functools.cache
-def _shares(file: Path) -> bool:
-    text = file.read_text(encoding="utf-8")
+def _shares(file: str, root: Path) -> bool:
+    text = (root / file).read_text(encoding="utf-8")
     return any(words in text for words in SHARING)
