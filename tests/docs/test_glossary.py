@@ -7,21 +7,23 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TEXT)))
 EVERY_PROGRAM_HAS_ITS_OWN = (
     *("runner/programs/apps/", "runner/programs/nas/"),
     *("runner/runtimes/tarragon/", "runner/runtimes/tpod/", "runner/runtimes/intranode/"),
 )
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_a_term_names_what_is_in_the_code(name: str) -> None:
-    module, _, leaf = name.rpartition(".")
-    assert hasattr(importlib.import_module(module), leaf)
+def test_each_term_names_what_is_in_the_code() -> None:
+    names = set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TEXT))
+    assert len(names) > 100
+    parts = [name.rpartition(".") for name in sorted(names)]
+    assert not [
+        f"{module}.{leaf}"
+        for module, _, leaf in parts
+        if not hasattr(importlib.import_module(module), leaf)
+    ]
 
 
 def test_terms_are_defined_once() -> None:

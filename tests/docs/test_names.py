@@ -101,22 +101,20 @@ def dangling(text: str) -> set[str]:
     return {name for name in wrong - GROUPS - OF_THE_USER if "NAME" not in name}
 
 
-@pytest.mark.parametrize("top", CODE)
-def test_docstrings_name_what_is_there(top: str) -> None:
-    sources = {path.relative_to(ROOT).as_posix(): path for path in SOURCES}
-    wrong = {
-        name: dangling("\n".join(docstrings(path)))
-        for name, path in sources.items()
-        if name.startswith(f"{top}/")
-    }
-    assert not {name: names for name, names in wrong.items() if names}
+def test_docstrings_name_what_is_there() -> None:
+    wrong = {path: dangling("\n".join(docstrings(path))) for path in SOURCES}
+    assert not {path: names for path, names in wrong.items() if names}
 
 
-@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
-def test_pages_name_what_is_there(page: Path) -> None:
+def test_pages_name_what_is_there() -> None:
     """Those of benchmarks may be gone, with their commit: ``tests/benchmarks/test_named.py``."""
-    names = dangling(page.read_text(encoding="utf-8"))
-    assert not {name for name in names if not name.startswith("benchmarks")}
+    wrong = {page: dangling(page.read_text(encoding="utf-8")) for page in TEXTS}
+    assert not {
+        (page, name)
+        for page, names in wrong.items()
+        for name in names
+        if not name.startswith("benchmarks")
+    }
 
 
 @pytest.mark.parametrize("page", HOUSES, ids=lambda page: page.parent.name)
