@@ -110,10 +110,11 @@ def test_each_schema_has_what_it_had(version: Path) -> None:
         assert broken_promises(schema, load_schema(name)) == [], name
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_each_document_is_one_of_today(path: Path) -> None:
+def test_each_document_is_one_of_today() -> None:
     """Schemas are closed, so a key that today's lacks would be one too many."""
-    assert wrong(read_json(path), schema_of(path)) == []
+    assert DOCUMENTS
+    for path in DOCUMENTS:
+        assert wrong(read_json(path), schema_of(path)) == [], path
 
 
 def test_all_schemas_but_that_of_a_race_have_a_document(version: Path) -> None:

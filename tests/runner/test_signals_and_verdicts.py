@@ -21,12 +21,12 @@ VALUES = st.recursive(
 )
 
 
-@pytest.mark.parametrize("number", range(1, 65))
-def test_every_signal_has_a_name(number: int) -> None:
-    name = signal_name(number)
+def test_every_signal_has_a_name() -> None:
     known = {one.value: one.name for one in signal.Signals}
-    assert name == known.get(number, name)
-    assert name.startswith("SIG") or name == str(number)
+    for number in range(1, 65):
+        name = signal_name(number)
+        assert name == known.get(number, name)
+        assert name.startswith("SIG") or name == str(number)
 
 
 @pytest.mark.parametrize("value", [True, 1, -1, 0.5, 10**400, *sorted(YES), "YES", " Passed\n"])
