@@ -126,7 +126,7 @@ def steady(work: Path, mpi_shell: str) -> str:
     script = 'test $RANK -gt 0 || echo \\"{input}: seconds 0.5, right\\"'
     (place / "steady.toml").write_text(
         f'name = "steady"\ncommand = ["{mpi_shell}", "{script}"]\n'
-        'metric = "seconds ([0-9.]+)"\nverify = "right"\ndefault_ranks = 2\n'
+        'metric = "seconds ([0-9.]+)"\nverify = "right"\ndefault_ranks = 1\n'
         '[inputs.tiny]\ndescription = "the only one"\n'
     )
     return "steady"

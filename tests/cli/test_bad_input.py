@@ -105,7 +105,7 @@ def test_an_unwritable_result_file_is_refused_before_the_work(cli: Cli, library:
 def test_programs_that_go_wrong(
     cli: Cli, library: object, script: str, words: list[str], state: str, named: str
 ) -> None:
-    options = ("-n", "2", "--no-guard", *words, "--json", "r.json")
+    options = ("-n", "1", "--no-guard", *words, "--json", "r.json")
     outcome = cli("run", *options, "--", "sh", "-c", script)
     assert outcome.code == 1
     assert json.loads(Path("r.json").read_text())["run"]["state"] == state

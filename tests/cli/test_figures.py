@@ -22,8 +22,8 @@ def program(work: Path, mpi_shell: str) -> list[str]:
     return ["--", mpi_shell, EVERY_RANK]
 
 
-def run(cli: Cli, *words: str) -> tuple[dict[str, Any], str]:
-    done = cli("run", "--no-guard", "-n", "2", "--json", "r.json", *words)
+def run(cli: Cli, *words: str, ranks: int = 1) -> tuple[dict[str, Any], str]:
+    done = cli("run", "--no-guard", "-n", str(ranks), "--json", "r.json", *words)
     assert done.code == 0, done.text
     return json.loads(Path("r.json").read_text())["run"], done.err
 
@@ -31,7 +31,7 @@ def run(cli: Cli, *words: str) -> tuple[dict[str, Any], str]:
 def test_the_largest_counts_and_that_is_said(
     cli: Cli, library: Library, program: list[str]
 ) -> None:
-    found, said = run(cli, *METRIC, *program)
+    found, said = run(cli, *METRIC, *program, ranks=2)
     assert (found["metric_s"], found["metric_count"]) == (0.46, 4)
     assert "--metric-choice" in said
 
@@ -54,7 +54,7 @@ def test_a_printed_unit_is_read(cli: Cli, mpi_shell: str) -> None:
 def test_a_stated_choice(
     cli: Cli, library: Library, program: list[str], choice: str, figure: float
 ) -> None:
-    found, said = run(cli, *METRIC, "--metric-choice", choice, *program)
+    found, said = run(cli, *METRIC, "--metric-choice", choice, *program, ranks=2)
     assert found["metric_s"] == pytest.approx(figure)
     assert "--metric-choice" not in said
 
@@ -63,7 +63,7 @@ def test_a_stated_choice(
 def test_progress_of_one_rank(cli: Cli, mpi_shell: str, choice: str, figure: float) -> None:
     script = "test $RANK -gt 0 || printf 'time so far %s\\n' 1.0 7.5 3.0"
     metric = ("--metric", "time so far ([0-9.]+)", "--metric-choice", choice)
-    assert run(cli, *metric, "--", mpi_shell, script)[0]["metric_s"] == figure
+    assert run(cli, *metric, "--", mpi_shell, script, ranks=2)[0]["metric_s"] == figure
 
 
 def test_the_choice_of_an_app_file(cli: Cli, work: Path, mpi_shell: str) -> None:
@@ -73,7 +73,7 @@ def test_the_choice_of_an_app_file(cli: Cli, work: Path, mpi_shell: str) -> None
         'metric_choice = "sum"\n'
     )
     Path("p.toml").write_text(text)
-    assert run(cli, "--app", "./p.toml")[0]["metric_s"] == pytest.approx(1.42)
+    assert run(cli, "--app", "./p.toml", ranks=2)[0]["metric_s"] == pytest.approx(1.42)
     Path("p.toml").write_text(text.replace("sum", "median"))
     done = cli("run", "-n", "2", "--app", "./p.toml")
     assert done.code == 2
@@ -110,7 +110,7 @@ def test_no_figure_shows_the_output_and_what_would_read_it(
     assert candidate in done.text.splitlines()
     if command == "run":
         pattern = candidate.split("'")[1]
-        assert run(cli, "--metric", pattern, *program)[0]["metric_s"] == 0.46
+        assert run(cli, "--metric", pattern, *program, ranks=2)[0]["metric_s"] == 0.46
 
 
 def test_figures_on_standard_error(cli: Cli, mpi_shell: str) -> None:
@@ -142,11 +142,12 @@ def test_a_rate_in_the_place_of_a_time_is_refused(cli: Cli, mpi_shell: str) -> N
 def test_a_rate(cli: Cli, mpi_shell: str) -> None:
     """The figure of the slowest rank counts: the smallest rate."""
     program = ("--", mpi_shell, RATE)
-    found, said = run(cli, "--metric-rate", r"reached (\S+)", *program)
+    found, said = run(cli, "--metric-rate", r"reached (\S+)", *program, ranks=2)
     assert found["metric_s"] == pytest.approx(1 / 3e9)
     assert (found["metric_rate"], found["metric_unit"]) == (True, "GB/s")
     assert "--metric-choice" in said
-    found, _ = run(cli, "--metric-rate", r"reached (\S+)", "--metric-choice", "sum", *program)
+    chosen = ("--metric-rate", r"reached (\S+)", "--metric-choice", "sum")
+    found, _ = run(cli, *chosen, *program, ranks=2)
     assert found["metric_s"] == pytest.approx(1 / 7e9)
     done = cli("run", "--no-guard", "-n", "2", "--metric-rate", "reached ([0-9.]+)", *program)
     assert "metric 3 GB/s" in done.out

@@ -115,7 +115,7 @@ def test_dividing_the_cores(cli: Cli) -> None:
 @pytest.mark.mpi
 def test_the_commands_around_studies(cli: Cli, steady: str, work: Path) -> None:
     """A search, a comparison, noise and a run; what they write, and what is read of them later."""
-    app = ("--app", steady, "--no-guard")
+    app = ("--app", steady, "--ranks", "2", "--no-guard")
     for number, line in enumerate(
         (
             ("search", *app, "--strategy", "random", "--trials", "1", "--min-gain", "40"),
