@@ -189,7 +189,7 @@ def application(library: Library, name: str, slow: str) -> None:
     program = built(library, folder, PROGRAM.replace("SLOW", slow), "-lm")
     (place / f"{name}.toml").write_text(
         f'name = "{name}"\ncommand = ["{program}"]\n'
-        'metric = "json:seconds"\ndefault_ranks = 2\n[inputs.small]\n[inputs.default]\n'
+        'metric = "json:seconds"\ndefault_ranks = 1\n[inputs.small]\n[inputs.default]\n'
     )
 
 
