@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,25 @@ from runner.runtimes.check.journal import BODY, Journal, Piece
 from runner.runtimes.check.memory import EXPOSED, READ_AFTER, WRITTEN, Runs
 
 
+class Spot(NamedTuple):
+    """Bytes ``starts[n]`` to ``stops[n]`` (excluded) of a block."""
+
+    block: int
+    starts: NDArray[np.int64]
+    stops: NDArray[np.int64]
+
+
+Pair = tuple[int, int]
+
+
 @dataclass(frozen=True)
 class Conflicts:
-    """Pairs of pieces: ``earlier[n]`` ran before ``later[n]``; ``atoms[n]`` is one common place."""
+    """Pairs of pieces: ``earlier[n]`` ran before ``later[n]``."""
 
     earlier: NDArray[np.int64]
     later: NDArray[np.int64]
-    spots: list[tuple[int, int, int]]
-    """Block, first byte, end of the common bytes of each pair."""
+    spots: list[Spot]
+    """The common bytes of each pair."""
 
 
 def find(journal: Journal) -> Conflicts:
@@ -37,22 +48,18 @@ def find(journal: Journal) -> Conflicts:
     for piece in journal.pieces:
         for block, runs in piece.runs.items():
             by_block[block].append((piece, runs))
-    pairs: dict[tuple[int, int], tuple[int, int, int]] = {}
+    spots: dict[Pair, Spot] = {}
     for block, touches in by_block.items():
         if any((runs.flags & WRITTEN).any() for _, runs in touches):
-            _find(block, touches, pairs)
+            _find(block, touches, spots)
     return Conflicts(
-        np.array([a for a, _ in pairs], np.int64),
-        np.array([b for _, b in pairs], np.int64),
-        list(pairs.values()),
+        np.array([a for a, _ in spots], np.int64),
+        np.array([b for _, b in spots], np.int64),
+        list(spots.values()),
     )
 
 
-def _find(
-    block: int,
-    touches: list[tuple[Piece, Runs]],
-    pairs: dict[tuple[int, int], tuple[int, int, int]],
-) -> None:
+def _find(block: int, touches: list[tuple[Piece, Runs]], spots: dict[Pair, Spot]) -> None:
     bounds = np.unique(np.concatenate([np.r_[r.starts, r.stops] for _, r in touches]))
     chains = sorted({piece.chain for piece, _ in touches})
     row = {chain: n for n, chain in enumerate(chains)}
@@ -65,23 +72,20 @@ def _find(
         is_body[row[piece.chain]] = piece.kind == BODY
     columns = [_atoms(bounds, runs) for _, runs in touches]
     is_private = _private(touches, columns, len(bounds))
+    pairs = _Pairs(block, bounds, spots)
     for (piece, _), (atoms, flags) in zip(touches, columns, strict=True):
-        apart = (owner == piece.rank) & is_body & (piece.kind == BODY)
         others = np.array(chains) != piece.chain
-        reads = flags & (EXPOSED | READ_AFTER) > 0
-        exposed, writes = flags & EXPOSED > 0, flags & WRITTEN > 0
-        both = np.maximum(last[EXPOSED], last[READ_AFTER])
-        for rows, own_reads, other_reads, own_writes in (
-            (np.flatnonzero(others & ~apart), reads, both, writes),
-            (np.flatnonzero(others & apart), exposed, last[EXPOSED], writes),
-        ):
-            if not len(rows):
-                continue
-            kept = ~is_private[atoms] if rows is not None and apart[rows[0]] else None
-            own = own_writes if kept is None else own_writes & kept
-            _pair(pairs, block, bounds, piece, rows, last[WRITTEN], atoms[own_reads])
-            _pair(pairs, block, bounds, piece, rows, other_reads, atoms[own_writes])
-            _pair(pairs, block, bounds, piece, rows, last[WRITTEN], atoms[own])
+        alone = (owner == piece.rank) & is_body & (piece.kind == BODY)
+        exposed = flags & EXPOSED > 0
+        writes = flags & WRITTEN > 0
+        # Functions that never overlap: values within one of them concern it alone.
+        rows = np.flatnonzero(others & alone)
+        pairs.add(piece, rows, last[WRITTEN], atoms[exposed])
+        pairs.add(piece, rows, last[EXPOSED], atoms[writes])
+        pairs.add(piece, rows, last[WRITTEN], atoms[writes & ~is_private[atoms]])
+        rows = np.flatnonzero(others & ~alone)
+        pairs.add(piece, rows, last[WRITTEN], atoms[flags > 0])
+        pairs.add(piece, rows, np.maximum(last[EXPOSED], last[READ_AFTER]), atoms[writes])
         at = row[piece.chain]
         for flag in (EXPOSED, READ_AFTER, WRITTEN):
             last[flag][at, atoms[flags & flag > 0]] = piece.number
@@ -112,23 +116,27 @@ def _private(
     return reused & ~exposed & ~bare
 
 
-def _pair(
-    pairs: dict[tuple[int, int], tuple[int, int, int]],
-    block: int,
-    bounds: NDArray[Any],
-    piece: Piece,
-    rows: NDArray[np.int64],
-    last: NDArray[np.int64],
-    atoms: NDArray[np.int64],
-) -> None:
-    """Add the latest piece of each of these chains that touched one of the intervals."""
-    if not len(atoms):
-        return
-    table = last[np.ix_(rows, atoms)]
-    latest = table.max(axis=1)
-    for number in np.flatnonzero(latest >= 0).tolist():
-        key = int(latest[number]), piece.number
-        if key not in pairs:
-            common = atoms[table[number] == latest[number]]
-            ends = bounds[common.max() + 1] if common.max() + 1 < len(bounds) else bounds[-1]
-            pairs[key] = block, int(bounds[common.min()]), int(ends)
+class _Pairs:
+    """The conflicts in a block, whose intervals begin at ``bounds``."""
+
+    def __init__(self, block: int, bounds: NDArray[np.int64], spots: dict[Pair, Spot]) -> None:
+        self._block, self._bounds, self._spots = block, bounds, spots
+
+    def add(
+        self,
+        piece: Piece,
+        rows: NDArray[np.int64],
+        last: NDArray[np.int64],
+        atoms: NDArray[np.int64],
+    ) -> None:
+        """Add the latest piece of each of these chains that touched one of the intervals."""
+        if not len(atoms) or not len(rows):
+            return
+        table = last[np.ix_(rows, atoms)]
+        latest = table.max(axis=1)
+        for number in np.flatnonzero(latest >= 0).tolist():
+            pair = int(latest[number]), piece.number
+            if pair not in self._spots:
+                common = atoms[table[number] == latest[number]]
+                bounds = self._bounds
+                self._spots[pair] = Spot(self._block, bounds[common], bounds[common + 1])

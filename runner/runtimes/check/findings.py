@@ -222,20 +222,29 @@ def _written(graph: GraphInfo, needed: Needed) -> str:
 def verdicts(graphs: Sequence[GraphInfo], own: Skeleton, conflicts: Conflicts) -> list[Verdict]:
     """For each declared dependency, whether a conflict of this process needs it.
 
-    A dependency is needed if without it a conflict is ordered no more, or only by messages.
+    A dependency is needed if without it a conflict is ordered no more, or only by messages. It is
+    superfluous if moreover its two regions have no conflict, and nothing else gives this order.
     """
     pairs = conflicts.earlier, conflicts.later
     base = Order([own], messages=False).holds(0, *pairs)
     active = {_execution(p.label) for p in own.pieces if p.label and p.touched}
+    direct = {
+        key
+        for a, b in zip(conflicts.earlier.tolist(), conflicts.later.tolist(), strict=True)
+        for key in _regions(own.pieces[a].label, own.pieces[b].label)
+    }
     instances: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for piece in own.pieces:
         for graph, number, source in piece.declared:
             instances[graph, number].append((source, piece.number))
     result = []
     for number, graph in enumerate(graphs):
-        for d, (target, _, _, _, text) in enumerate(graph.dependencies):
+        for d, (target, source, _, neighbours, text) in enumerate(graph.dependencies):
             edges = instances.get((number, d), [])
             order = Order([own], without={(number, d)}, messages=False)
+            verdict = _verdict(order, base, pairs, edges, own, active)
+            if verdict == SUPERFLUOUS and (number, target, source, neighbours) in direct:
+                verdict = IMPLIED
             region = graph.regions[target]
             result.append(
                 Verdict(
@@ -244,10 +253,18 @@ def verdicts(graphs: Sequence[GraphInfo], own: Skeleton, conflicts: Conflicts) -
                     region.file,
                     region.line,
                     text,
-                    _verdict(order, base, pairs, edges, own, active),
+                    verdict,
                 )
             )
     return result
+
+
+def _regions(a: Label | None, b: Label | None) -> list[tuple[int, int, int, bool]]:
+    """Graph, both regions in either order, and whether the ranks differ."""
+    if a is None or b is None or a.graph != b.graph:
+        return []
+    others = a.rank != b.rank
+    return [(a.graph, a.region, b.region, others), (a.graph, b.region, a.region, others)]
 
 
 def _verdict(

@@ -49,7 +49,7 @@ class Piece:
     gives: list[Token] = field(default_factory=list)
     runs: dict[int, Runs] = field(default_factory=dict)
     touched: bool = False
-    """True if it read or wrote anything."""
+    """True if it used an array, or wrote anything."""
 
 
 class TooLong(Exception):

@@ -55,7 +55,11 @@ def close(
     conflicts = find(journal)
     contents = _contents(journal)
     for piece in journal.pieces:
-        piece.touched, piece.runs = bool(piece.runs), {}
+        piece.touched = any(
+            bool(journal.memory.blocks[n].address) or (runs.flags & WRITTEN > 0).any()
+            for n, runs in piece.runs.items()
+        )
+        piece.runs = {}
     own = Skeleton(journal.pieces, journal.chains, neighbours)
     judged = verdicts(graphs, own, conflicts)
     parts = own, (conflicts.earlier, conflicts.later), judged, contents, graphs
@@ -84,8 +88,8 @@ def close(
 
 
 def _describe(journal: Journal, conflicts: Conflicts, number: int) -> str:
-    block, start, stop = conflicts.spots[number]
-    return journal.memory.blocks[block].describe([start], [stop])
+    block, starts, stops = conflicts.spots[number]
+    return journal.memory.blocks[block].describe(starts.tolist(), stops.tolist())
 
 
 def _contents(journal: Journal) -> dict[str, list[str]]:
@@ -96,8 +100,10 @@ def _contents(journal: Journal) -> dict[str, list[str]]:
             block = journal.memory.blocks[number]
             if not block.address or block.shown is None:
                 continue
-            mask = masks.setdefault(number, np.zeros(block.size, bool))
             written = runs.flags & WRITTEN > 0
+            if not written.any():
+                continue
+            mask = masks.setdefault(number, np.zeros(block.size, bool))
             for start, stop in zip(runs.starts[written], runs.stops[written], strict=True):
                 mask[start:stop] = True
     hashes: dict[str, list[str]] = defaultdict(list)
