@@ -7,6 +7,7 @@ words.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -110,20 +111,21 @@ def check_graphs(
 
 def _answer(file: Path, record: RunRecord, target: Target) -> dict[str, Any]:
     """The results of a run; raises WorkError."""
-    try:
-        answer: dict[str, Any] = json.loads(read_user_file(file, _LARGEST))
-    except (OSError, RunnerError, ValueError):
+    answer: dict[str, Any] = {"graphs": []}
+    with contextlib.suppress(OSError, RunnerError, ValueError):
+        answer = json.loads(read_user_file(file, _LARGEST))
+    if not answer["graphs"]:
         if record.valid:
             raise WorkError(
                 f"{target.app.name} has run no graph of MATE, so there is nothing to check: give "
                 "the options with which it uses one (such as --variant mate)",
                 code="graph_check.no_graph",
-            ) from None
+            )
         lines = "".join(f"\n{line}" for line in failure_lines(record))
         raise WorkError(
             f"{target.app.name} failed before its graphs had ended: {record.reason}{lines}",
             code="graph_check.run_fails",
-        ) from None
+        )
     return answer
 
 

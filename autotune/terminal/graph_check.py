@@ -22,7 +22,8 @@ def print_graph_check(check: GraphCheck) -> None:
         + (count(len(check.findings), "finding") if check.findings else "no findings"),
         bold=True,
     )
-    print_line(f"{needed} of the {len(rows)} declared dependencies are needed")
+    if rows:
+        print_line(f"{needed} of the {len(rows)} declared dependencies are needed")
     for verdict, words in (
         ("implied", "others give the same order (no fault)"),
         ("untested", "not judged, because one side did nothing in these runs"),

@@ -50,12 +50,15 @@ _SHAPES = {
 """Functions that do not look at elements."""
 _FIRST_WRITTEN = {np.copyto, np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}
 _READERS = (
-    "all any argmax argmin argsort argpartition astype choose clip compress conj conjugate copy "
-    "cumprod cumsum diagonal dot dump dumps flatten item max mean min nonzero prod repeat round "
-    "searchsorted std sum take tobytes tofile tolist trace var __bool__ __complex__ __copy__ "
-    "__deepcopy__ __float__ __index__ __int__ __reduce__ __reduce_ex__"
-).split()
-_WRITERS = "fill put setfield sort partition byteswap".split()
+    *("all", "any", "argmax", "argmin", "argsort", "argpartition", "astype", "choose", "clip"),
+    *("compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal", "dot", "dump"),
+    *("dumps", "flatten", "item", "max", "mean", "min", "nonzero", "prod", "repeat", "round"),
+    *("searchsorted", "std", "sum", "take", "tobytes", "tofile", "tolist", "trace", "var"),
+    *("__bool__", "__complex__", "__copy__", "__deepcopy__", "__float__", "__index__", "__int__"),
+    *("__reduce__", "__reduce_ex__"),
+)
+"""Methods that read the whole array and give a new value."""
+_WRITERS = ["fill", "put", "setfield", "sort", "partition", "byteswap"]
 
 
 class WatchedArray(np.ndarray):
@@ -78,9 +81,9 @@ class WatchedArray(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         own = plain(self)
         result = own[plain(key)]
-        if isinstance(result, np.ndarray) and result.base is not None:
-            if np.may_share_memory(result, own) or not result.size:
-                return watched(result, self.memory)
+        is_view = isinstance(result, np.ndarray) and result.base is not None
+        if is_view and (np.may_share_memory(result, own) or not result.size):
+            return watched(result, self.memory)
         read(key)
         self.touch(False, key)
         return result

@@ -45,7 +45,7 @@ def find(journal: Journal) -> Conflicts:
     Earlier pieces of a chain are ordered if its last one is.
     """
     by_block: dict[int, list[tuple[Piece, Runs]]] = defaultdict(list)
-    for piece in journal.pieces:
+    for piece in sorted(journal.pieces, key=lambda piece: piece.stamp):
         for block, runs in piece.runs.items():
             by_block[block].append((piece, runs))
     spots: dict[Pair, Spot] = {}

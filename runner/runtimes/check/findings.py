@@ -100,45 +100,46 @@ class Races:
         conflicts: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
     ) -> None:
         self._graphs, self._processes, self._conflicts = graphs, processes, conflicts
+        self._sequences = [_sequence(graph) for graph in graphs]
         self._groups: dict[_Group, list[tuple[int, int]]] = defaultdict(list)
         """Process and number of the pair."""
         order = Order(processes)
         self.racing = [np.flatnonzero(~order.holds(n, a, b)) for n, (a, b) in enumerate(conflicts)]
         for process, numbers in enumerate(self.racing):
             for number in numbers.tolist():
-                for group in self._classify(process, number):
-                    self._groups[group].append((process, number))
+                self._groups[self._classify(process, number)].append((process, number))
 
     def _sides(self, process: int, number: int) -> tuple[Piece, Piece]:
         pieces = self._processes[process].pieces
         a, b = self._conflicts[process]
         return pieces[int(a[number])], pieces[int(b[number])]
 
-    def _classify(self, process: int, number: int) -> list[_Group]:
+    def _classify(self, process: int, number: int) -> _Group:
         a, b = self._sides(process, number)
         la, lb = a.label, b.label
         if la is None or lb is None or la.graph != lb.graph:
             sides = [(p.label.graph, p.label.region) if p.label else (-1, -1) for p in (a, b)]
-            return [_Group(OUTSIDE, None, tuple(sorted(sides)))]
+            return _Group(OUTSIDE, None, tuple(sorted(sides)))
         if la.rank == lb.rank and la[:4] == lb[:4]:
-            return [_Group(OWN, None, (la.graph, la.region))]
-        low, high = sorted((la, lb), key=lambda x: (x.execution, x.region))
+            return _Group(OWN, None, (la.graph, la.region))
+        low, high = sorted((la, lb), key=self._time)
         others = low.rank != high.rank
         delay = min(1, high.execution - low.execution)
         if not delay and low.region == high.region:
-            return [_Group(SAME, None, (low.graph, low.region))]
+            return _Group(SAME, None, (low.graph, low.region))
         needed = Needed(low.graph, high.region, low.region, delay, others)
         if others and low.rank not in self._processes[process].neighbours[high.rank]:
-            return [_Group(STRANGER, needed, ())]
-        groups = [_Group(MISSING, needed, ())]
-        if not delay:
-            groups.append(
-                _Group(MISSING, Needed(low.graph, low.region, high.region, 0, others), ())
-            )
-        return groups
+            return _Group(STRANGER, needed, ())
+        return _Group(MISSING, needed, ())
+
+    def _time(self, label: Label) -> tuple[int, int]:
+        """When an execution would come if the regions ran one after the other, as in a loop."""
+        return label.execution, self._sequences[label.graph][label.region]
 
     def chosen(self) -> list[tuple[_Group, list[tuple[int, int]]]]:
         """The groups to name: the fewest dependencies that order all pairs, then the rest."""
+        for pairs in self._groups.values():
+            pairs.sort(key=self._distance)
         result = [item for item in self._groups.items() if item[0].kind != MISSING]
         groups = {g: pairs for g, pairs in self._groups.items() if g.kind == MISSING}
         left = {pair for pairs in groups.values() for pair in pairs}
@@ -162,6 +163,11 @@ class Races:
             left -= solved
         return result
 
+    def _distance(self, pair: tuple[int, int]) -> int:
+        """Iterations between the two sides: the nearest ones are the best example."""
+        a, b = self._sides(*pair)
+        return abs(a.label.execution - b.label.execution) if a.label and b.label else 0
+
     def _solved(self, extra: list[Needed], left: set[tuple[int, int]]) -> set[tuple[int, int]]:
         try:
             order = Order(self._processes, extra=extra)
@@ -178,9 +184,7 @@ class Races:
     def race(self, group: _Group, pairs: Sequence[tuple[int, int]], memory: str) -> Race:
         """The race of a group; ``memory``: the bytes of its first pair."""
         a, b = self._sides(*pairs[0])
-        low, high = sorted(
-            (a, b), key=lambda p: (p.label.execution, p.label.region) if p.label else (-1, -1)
-        )
+        low, high = sorted((a, b), key=lambda p: self._time(p.label) if p.label else (-1, -1))
         graph = next(self._graphs[p.label.graph] for p in (high, low) if p.label)
         needed = group.needed
         return Race(
@@ -208,11 +212,42 @@ class Races:
         )
 
 
-def _plainness(group: _Group) -> tuple[Any, ...]:
-    """Own dependencies first, then those in the order of the regions."""
+def _sequence(graph: GraphInfo) -> list[int]:
+    """The place of each region in an iteration that runs them one after the other.
+
+    What a dependency on the same iteration says is certain. One on the iteration before lets its
+    region come first. The rest is as in the source.
+    """
+    after: dict[int, set[int]] = {n: set() for n in range(len(graph.regions))}
+    strong = [(t, s) for t, s, delay, _, _ in graph.dependencies if not delay and t != s]
+    weak = [(s, t) for t, s, delay, _, _ in graph.dependencies if delay and t != s]
+    for target, source in strong + weak:
+        if not _reaches(after, source, target):
+            after[target].add(source)
+    places: dict[int, int] = {}
+    while len(places) < len(after):
+        ready = (n for n, sources in after.items() if n not in places and sources <= places.keys())
+        places[next(ready)] = len(places)
+    return [places[n] for n in range(len(graph.regions))]
+
+
+def _reaches(after: dict[int, set[int]], start: int, end: int) -> bool:
+    """True if ``end`` comes before ``start``."""
+    left, visited = [start], {start}
+    while left:
+        node = left.pop()
+        if node == end:
+            return True
+        left += after[node] - visited
+        visited |= after[node]
+    return False
+
+
+def _plainness(group: _Group) -> tuple[bool, int]:
+    """Own dependencies first, then those on the same iteration."""
     needed = group.needed
     assert needed is not None
-    return needed.neighbours, needed.delay, needed.target < needed.source
+    return needed.neighbours, needed.delay
 
 
 def _written(graph: GraphInfo, needed: Needed) -> str:
@@ -238,17 +273,17 @@ def verdicts(graphs: Sequence[GraphInfo], own: Skeleton, conflicts: Conflicts) -
         for graph, number, source in piece.declared:
             instances[graph, number].append((source, piece.number))
     result = []
-    for number, graph in enumerate(graphs):
-        for d, (target, source, _, neighbours, text) in enumerate(graph.dependencies):
+    for number, info in enumerate(graphs):
+        for d, (target, source, _, neighbours, text) in enumerate(info.dependencies):
             edges = instances.get((number, d), [])
             order = Order([own], without={(number, d)}, messages=False)
             verdict = _verdict(order, base, pairs, edges, own, active)
             if verdict == SUPERFLUOUS and (number, target, source, neighbours) in direct:
                 verdict = IMPLIED
-            region = graph.regions[target]
+            region = info.regions[target]
             result.append(
                 Verdict(
-                    graph.name,
+                    info.name,
                     region.name,
                     region.file,
                     region.line,

@@ -48,6 +48,8 @@ class Piece:
     needs: list[Token] = field(default_factory=list)
     gives: list[Token] = field(default_factory=list)
     runs: dict[int, Runs] = field(default_factory=dict)
+    stamp: int = 0
+    """When it took effect: what must end before it has a smaller one."""
     touched: bool = False
     """True if it used an array, or wrote anything."""
 
@@ -65,6 +67,7 @@ class Journal:
         self.pieces: list[Piece] = []
         self._chains: dict[Token, int] = {}
         self._lengths: list[int] = []
+        self._stamp = 0
 
     @property
     def chains(self) -> int:
@@ -90,4 +93,10 @@ class Journal:
             len(self.pieces), number, self._lengths[number], kind, rank, label, list(before)
         )
         self.pieces.append(piece)
+        self.stamp(piece)
         return piece
+
+    def stamp(self, piece: Piece) -> None:
+        """Let the piece take effect now, after what it has waited for."""
+        self._stamp += 1
+        piece.stamp = self._stamp

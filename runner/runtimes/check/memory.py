@@ -25,7 +25,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True)
 class Runs:
-    """Bytes ``starts[n]`` to ``stops[n]`` (excluded) of a block, all with the flags ``flags[n]``."""
+    """Bytes ``starts[n]`` to ``stops[n]`` (excluded) of a block; their flags are ``flags[n]``."""
 
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]

@@ -37,6 +37,7 @@ from runner.runtimes.check.wanted import FILE
 class Results:
     """What all jobs of this program have shown."""
 
+    graphs: list[str] = field(default_factory=list)
     races: list[Race] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     contents: list[dict[str, str]] = field(default_factory=list)
@@ -72,11 +73,12 @@ def close(
         chosen = races.chosen()
         firsts = [pairs[0] for _, pairs in chosen]
         wanted_spots = [[n for p, n in firsts if p == process] for process in range(len(gathered))]
-    mine = wanted_spots[0] if comm is None else comm.scatter(wanted_spots)
+    mine: list[int] = (wanted_spots or [[]])[0] if comm is None else comm.scatter(wanted_spots)
     texts = {n: _describe(journal, conflicts, n) for n in mine}
     all_texts = [texts] if comm is None else comm.gather(texts)
     if gathered is None or races is None or all_texts is None:
         return
+    _results.graphs += [graph.name for graph in known if graph.name not in _results.graphs]
     for group, pairs in chosen:
         process, number = pairs[0]
         _results.races.append(races.race(group, pairs, all_texts[process][number]))
@@ -140,6 +142,7 @@ def _digests(parts: Sequence[dict[str, list[str]]]) -> dict[str, str]:
 
 def _write() -> None:
     document = {
+        "graphs": _results.graphs,
         "races": [as_json(race) for race in _merged(_results.races)],
         "dependencies": [as_json(verdict) for verdict in _results.verdicts],
         "contents": _results.contents,

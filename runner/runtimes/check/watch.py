@@ -7,6 +7,7 @@ stay as they are.
 
 from __future__ import annotations
 
+import enum
 import sys
 import types
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence
@@ -52,7 +53,7 @@ class Watch:
         """The value, watched; ``name`` is how the program calls it."""
         kind = type(value)
         if kind in (int, float, bool, str, complex, types.NoneType) or isinstance(
-            value, (np.generic, WatchedArray, type, types.ModuleType, types.FunctionType)
+            value, (np.generic, WatchedArray, enum.Enum, type, types.ModuleType, types.FunctionType)
         ):
             return value
         if isinstance(value, np.ndarray):
@@ -102,7 +103,7 @@ class Watch:
                 for name, item in vars(base).items()
                 if name.startswith("__") and callable(item) and name not in _OWN
             }
-            members = {name: _operator(name) for name in names}
+            members: dict[str, Any] = {name: _operator(name) for name in names}
             members["__slots__"] = ()
             self._classes[kind] = type(kind.__name__, (WatchedObject,), members)
         return self._classes[kind]
@@ -119,7 +120,7 @@ class WatchedObject:
         set_(self, "_watch_name", name)
         set_(self, "_watcher", watch)
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(self._watch_target)
 
@@ -155,7 +156,17 @@ def _static(kind: type, name: str) -> Any:
 
 def _operator(name: str) -> Callable[..., Any]:
     def operator(self: WatchedObject, *args: Any, **keywords: Any) -> Any:
-        return getattr(type(self._watch_target), name)(self, *args, **keywords)
+        target, watch = self._watch_target, self._watcher
+        member = getattr(type(target), name)
+        if isinstance(member, types.FunctionType):
+            return member(self, *args, **keywords)
+        # Of a class in C: its items are one place of memory.
+        is_write = name in ("__setitem__", "__delitem__") or name.startswith("__i")
+        watch.memory.touch_place(target, "items", self._watch_name, is_write and name != "__iter__")
+        result = member(target, *map(unwatched, args), **keywords)
+        if name == "__iter__":
+            return (watch.value(item, f"{self._watch_name}[{n}]") for n, item in enumerate(result))
+        return watch.value(result, f"{self._watch_name}[...]")
 
     return operator
 
@@ -166,7 +177,7 @@ class WatchedList(MutableSequence[Any]):
     def __init__(self, target: list[Any], name: str, watch: Watch) -> None:
         self._target, self._name, self._watch = target, name, watch
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return list
 
@@ -228,7 +239,7 @@ class WatchedDict(MutableMapping[Any, Any]):
     def __init__(self, target: dict[Any, Any], name: str, watch: Watch) -> None:
         self._target, self._name, self._watch = target, name, watch
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return dict
 

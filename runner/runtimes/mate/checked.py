@@ -48,9 +48,9 @@ from runner.runtimes.mate.task import RankGraph, RegionNode, Request, Route, Tas
 class Checker:
     """The journal of a process's ranks."""
 
-    def __init__(self, tasks: list[Task], process: int) -> None:
+    def __init__(self, tasks: list[Task]) -> None:
         self.journal = Journal()
-        self._tasks, self._process = tasks, process
+        self._tasks = tasks
         self.graphs: list[Graph] = []
         self._functions: dict[tuple[int, int], Callable[..., Any]] = {}
         self._finishes: dict[tuple[int, int, int, int], int] = {}
@@ -60,6 +60,8 @@ class Checker:
         self._pieces: dict[int, Piece] = {}
         """Request (by id) -> its piece."""
         self._requests: list[Request] = []
+        self._waiting: list[Piece | None] = [None for _ in tasks]
+        """The piece of a rank that begins once a collective operation is over."""
         self._counts: dict[tuple[Any, ...], int] = defaultdict(int)
         self._free: list[list[int]] = [[] for _ in tasks]
         """Chains of messages outside of graphs whose message is complete."""
@@ -123,13 +125,10 @@ class Checker:
         piece.label = piece.label._replace(iteration=i)
         function = _function(body, state)
         self._functions[piece.label[:2]] = function
-        if isinstance(state, Place):
-            watched = state
-        else:
-            watched = self.journal.watch.state(state)
+        watched = state if isinstance(state, Place) else self.journal.watch.state(state)
         memory = self.journal.memory
         if node.is_async:
-            return self._wait(rank, function, body(watched, i))
+            return self._awaited(rank, function, body(watched, i))
         memory.is_recording = True
         try:
             with watched_variables(function, self.journal.watch):
@@ -137,10 +136,16 @@ class Checker:
         finally:
             memory.is_recording = False
 
+    async def _awaited(self, rank: int, function: Any, body: Any) -> None:
+        await self._wait(rank, function, body)
+
     @types.coroutine
     def _wait(self, rank: int, function: Any, body: Any) -> Generator[Any, None, None]:
         memory = self.journal.memory
         while True:
+            if (piece := self._waiting[rank]) is not None:
+                self.journal.stamp(piece)
+                self._waiting[rank] = None
             memory.is_recording = True
             try:
                 with watched_variables(function, self.journal.watch):
@@ -213,7 +218,19 @@ class Checker:
         request = start(route, plain(data), status)
         self._pieces[id(request)] = piece
         self._requests.append(request)
+        self.done(request)
         return request
+
+    def done(self, request: Request) -> None:
+        """A message may be complete."""
+        piece = self._pieces.get(id(request))
+        if piece is not None and request.done:
+            self.journal.stamp(piece)
+
+    def meet(self, rank: int) -> Piece:
+        """The rank waits for others; returns the piece that begins then."""
+        piece = self._waiting[rank] = self.next_piece(rank)
+        return piece
 
     async def _waitall(
         self, waitall: Callable[..., Any], task: Task, requests: Iterable[Request]
@@ -302,7 +319,7 @@ class CheckLog(EventLog):
         return part
 
     def request_done(self, request: Request) -> None:
-        pass
+        self._checker.done(request)
 
 
 class CheckedCalls(CollectiveCalls):
@@ -323,7 +340,7 @@ class CheckedCalls(CollectiveCalls):
         if name != "local_bcast":
             read(first)
         checker.current[task.local].gives += [token, (*token, "root")] if is_root else [token]
-        following = checker.next_piece(task.local)
+        following = checker.meet(task.local)
         if name in ("bcast", "local_bcast", "scatter"):
             following.needs.append((*token, "root"))
         elif is_root:
@@ -366,4 +383,4 @@ def _catch_numba_calls() -> None:
             return self.py_func(*args, **keywords)
         return compiled(self, *args, **keywords)
 
-    Dispatcher.__call__ = call
+    Dispatcher.__call__ = call  # type: ignore[method-assign, assignment]

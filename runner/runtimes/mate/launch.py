@@ -150,7 +150,7 @@ class _Job:
         self._tasks = [Task(local, rank) for local, rank in enumerate(own)]
         self._checker = None
         if is_checked:
-            self._checker = checked.Checker(self._tasks, transport.process)
+            self._checker = checked.Checker(self._tasks)
             log = checked.CheckLog(self._checker)
         if log is not None:
             log.tasks = self._tasks
