@@ -89,21 +89,30 @@ class WatchedArray(np.ndarray):
         return result
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        own, source = plain(self), plain(value)
+        if isinstance(value, WatchedArray):
+            target = own[plain(key)]
+            if isinstance(target, np.ndarray) and _same_memory(target, source):
+                # The end of ``a[key] += b``, which has been recorded.
+                return
         read((key, value))
-        plain(self)[plain(key)] = plain(value)
+        own[plain(key)] = source
         self.touch(True, key)
 
     def __iter__(self) -> Any:
         return (self[n] for n in range(len(self)))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        read(inputs)
+        is_at = method == "at" and isinstance(inputs[0], WatchedArray)
+        read(inputs[is_at:])
         read(keywords.get("where"))
+        if is_at:
+            inputs[0].touch(False, inputs[1])
         outputs = keywords.get("out", ())
         if outputs:
             keywords["out"] = plain(outputs)
         result = getattr(ufunc, method)(*plain(inputs), **keywords)
-        if method == "at" and isinstance(inputs[0], WatchedArray):
+        if is_at:
             inputs[0].touch(True, inputs[1])
         for output in outputs:
             if isinstance(output, WatchedArray):
@@ -144,6 +153,10 @@ class WatchedArray(np.ndarray):
         self.touch(False)
         self.touch(True)
         return plain(self).ctypes
+
+
+def _same_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(a.__array_interface__ == b.__array_interface__)
 
 
 def _reader(name: str) -> Callable[..., Any]:

@@ -163,10 +163,13 @@ class Races:
             left -= solved
         return result
 
-    def _distance(self, pair: tuple[int, int]) -> int:
-        """Iterations between the two sides: the nearest ones are the best example."""
+    def _distance(self, pair: tuple[int, int]) -> tuple[int, int]:
+        """Iterations between the two sides, and the first one: the least is the best example."""
         a, b = self._sides(*pair)
-        return abs(a.label.execution - b.label.execution) if a.label and b.label else 0
+        if a.label is None or b.label is None:
+            return 0, 0
+        low, high = sorted((a.label.execution, b.label.execution))
+        return high - low, low
 
     def _solved(self, extra: list[Needed], left: set[tuple[int, int]]) -> set[tuple[int, int]]:
         try:
