@@ -44,7 +44,7 @@ class Schedule(Document):
     reason: str
 
 
-class Dependency(Document):
+class DeclaredDependency(Document):
     """A declared dependency.
 
     ``verdict``: ``needed`` (a conflict would have no order without it), ``superfluous`` (the two
@@ -52,7 +52,9 @@ class Dependency(Document):
     of the two did nothing in these runs).
     """
 
+    model: Literal["mate", "tarragon"]
     graph: str
+    """The graph's name, or the class of its tasks."""
     region: str
     file: str
     line: int
@@ -69,7 +71,7 @@ class GraphCheck(Document):
     schedules: list[Schedule]
     findings: list[Note]
     """What is wrong with the graphs; empty if nothing is."""
-    dependencies: list[Dependency]
+    dependencies: list[DeclaredDependency]
     conflicts: int
     """Pairs of executions that use the same memory, in the first run."""
 
@@ -104,7 +106,7 @@ def check_graphs(
             for seed, record in zip(seeds, records, strict=True)
         ],
         findings=findings,
-        dependencies=[Dependency(**row) for row in _dependencies(answers)],
+        dependencies=[DeclaredDependency(**row) for row in _dependencies(answers)],
         conflicts=answers[0]["conflicts"],
     )
 
@@ -117,8 +119,9 @@ def _answer(file: Path, record: RunRecord, target: Target) -> dict[str, Any]:
     if not answer["graphs"]:
         if record.valid:
             raise WorkError(
-                f"{target.app.name} has run no graph of MATE, so there is nothing to check: give "
-                "the options with which it uses one (such as --variant mate)",
+                f"{target.app.name} has run no graph of MATE and no compiled tasks of Tarragon, "
+                "so there is nothing to check: give the options with which it uses one (such as "
+                "--variant mate)",
                 code="graph_check.no_graph",
             )
         lines = "".join(f"\n{line}" for line in failure_lines(record))
@@ -140,12 +143,13 @@ def _races(answers: Sequence[Mapping[str, Any]]) -> list[Note]:
 
 def _race(race: Mapping[str, Any]) -> Note:
     first, second, memory = race["first"], race["second"], race["memory"]
-    both = f"{_side(first)} and {_side(second)} use {memory}, and nothing orders them"
+    model = race["model"]
+    both = f"{_side(first, model)} and {_side(second, model)} use {memory}, and nothing orders them"
     region, dependency = race["region"], race["dependency"]
     own = second if second["region"] == region else first
-    place = f"{_shown(own['file'])}:{own['line']}: region {region}"
+    place = f"{_shown(own['file'])}:{own['line']}: {_region(race)}"
     if race["kind"] == "missing":
-        words = f'{place} needs the dependency "{dependency}": {both}'
+        words = f"{place} needs {_dependency(race)}: {both}"
         return Note("graph_check.missing", words, race)
     if race["kind"] == "stranger":
         words = (
@@ -159,6 +163,12 @@ def _race(race: Mapping[str, Any]) -> Note:
             "one iteration: give each rank memory of its own, or divide the region in two"
         )
         return Note("graph_check.same_iteration", words, race)
+    if race["kind"] == "own" and model == "tarragon":
+        words = (
+            f"{place} uses {memory} while its message is under way: in step s the message of edge "
+            "n is in inputs[2 * n + (s - delay) % 2] and goes to outputs[2 * n + s % 2]"
+        )
+        return Note("graph_check.own_message", words, race)
     if race["kind"] == "own":
         words = (
             f"{place} uses {memory} while a message that it has started itself is under way: move "
@@ -169,7 +179,22 @@ def _race(race: Mapping[str, Any]) -> Note:
     return Note("graph_check.outside", words, race)
 
 
-def _side(side: Mapping[str, Any]) -> str:
+def _region(row: Mapping[str, Any]) -> str:
+    """A region of MATE, or a task of Tarragon."""
+    return str(row["region"]) if row["model"] == "tarragon" else f"region {row['region']}"
+
+
+def _dependency(row: Mapping[str, Any]) -> str:
+    """A dependency of MATE, or an edge of Tarragon."""
+    text = row["dependency"]
+    return f"the {text}" if row["model"] == "tarragon" else f'the dependency "{text}"'
+
+
+def _side(side: Mapping[str, Any], model: str) -> str:
+    if model == "tarragon":
+        where = f"{_shown(side['file'])}:{side['line']}"
+        what = "a message of " if side["kind"] == "message" else ""
+        return f"{what}{side['region']} (step {side['iteration']}, {where})"
     rank = f"of local rank {side['rank']}"
     if not side["region"]:
         return f"a message {rank} outside of the graph"
@@ -200,9 +225,9 @@ def _superfluous(answers: Sequence[Mapping[str, Any]]) -> list[Note]:
     return [
         Note(
             "graph_check.superfluous",
-            f"{_shown(row['file'])}:{row['line']}: region {row['region']} does not need the "
-            f'dependency "{row["dependency"]}": in these runs the two regions have no memory in '
-            "common, and no other order needs it",
+            f"{_shown(row['file'])}:{row['line']}: {_region(row)} does not need "
+            f"{_dependency(row)}: in these runs the two have no memory in common, and no other "
+            "order needs it",
             row,
         )
         for row in _dependencies(answers)

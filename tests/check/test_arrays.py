@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from runner.runtimes.check.array import WatchedArray, watched
-from runner.runtimes.check.memory import EXPOSED, READ_AFTER, WRITTEN, Memory
+from runner.runtimes.check.memory import EXPOSED, READ_AFTER, WRITTEN, WatchedMemory
 from runner.runtimes.check.watch import Watch
 from runner.runtimes.core.blas import dgemm
 from runner.runtimes.core.c_function import CFunction
@@ -22,7 +22,7 @@ Flags = dict[int, int]
 
 def record(array: NDArray[Any], use: Callable[[Any], Any]) -> Flags:
     """The flags of each element that ``use`` touches, by its place in memory."""
-    memory = Memory()
+    memory = WatchedMemory()
     memory.is_recording = True
     use(watched(array, memory))
     flags: Flags = {}
@@ -77,7 +77,7 @@ def test_the_touched_elements(use: Callable[[Any], Any], flags: Flags) -> None:
 
 
 def test_parts_of_elements_are_recorded_too() -> None:
-    memory = Memory()
+    memory = WatchedMemory()
     memory.is_recording = True
     array = watched(np.arange(6.0), memory)
     assert array[1] + array.view(np.uint8)[17] == 1
@@ -93,7 +93,7 @@ def test_in_place_operators_read_and_write() -> None:
 
 
 def test_results_are_plain_arrays() -> None:
-    array = watched(np.arange(6.0), Memory())
+    array = watched(np.arange(6.0), WatchedMemory())
     assert type(array + 1) is np.ndarray
     assert type(array.copy()) is np.ndarray
     assert type(array[1:]) is WatchedArray
@@ -101,7 +101,7 @@ def test_results_are_plain_arrays() -> None:
 
 
 def test_a_c_function_only_reads_its_constant_arrays() -> None:
-    memory = Memory()
+    memory = WatchedMemory()
     watch = Watch(memory)
     a, b, c = np.ones((2, 3)), np.ones((3, 2)), np.zeros((2, 2))
     product = watch.value(dgemm(), "dgemm")
@@ -124,7 +124,7 @@ def test_a_signature_may_say_what_is_constant() -> None:
 
 
 def test_a_box_is_named_by_its_indices() -> None:
-    memory = Memory()
+    memory = WatchedMemory()
     field = np.zeros((4, 5, 6))
     memory.name(field, "field")
     memory.is_recording = True

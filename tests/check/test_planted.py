@@ -50,9 +50,12 @@ def checked(launch: Launch, sources: Path, program: str) -> dict[str, Any]:
         assert main(["mate", "translate", str(source), "-o", str(translated), "--force"]) == 0
         words = [str(translated)]
     else:
-        words = ["-m", f"runner.programs.apps.{program}", "--variant", "mate"]
+        variant = [] if "module" in started else ["--variant", "mate"]
+        words = ["-m", f"runner.programs.apps.{started.get('module', program)}", *variant]
     env = {"PYTHONPATH": str(sources), wanted.FILE: str(place)}
-    options = [*started["args"], "--ranks-per-process", "4", "--affinity", "none"]
+    options = [*started["args"], "--affinity", "none"]
+    if started.get("module") != "needleman_wunsch":
+        options += ["--ranks-per-process", "4"]
     launch(started["processes"], *words, *options, env=env)
     answer: dict[str, Any] = json.loads(place.read_text())
     return answer

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.runtimes.check.memory import Memory
+from runner.runtimes.check.memory import WatchedMemory
 
 _VIEWS = {
     np.reshape,
@@ -68,7 +68,7 @@ class WatchedArray(np.ndarray):
     interface, and ``numpy.asarray``, are not seen.
     """
 
-    memory: Memory | None
+    memory: WatchedMemory | None
 
     def __array_finalize__(self, source: Any) -> None:
         self.memory = getattr(source, "memory", None)
@@ -195,7 +195,7 @@ for _name in _WRITERS:
     setattr(WatchedArray, _name, _writer(_name))
 
 
-def watched(array: np.ndarray, memory: Memory | None) -> WatchedArray:
+def watched(array: np.ndarray, memory: WatchedMemory | None) -> WatchedArray:
     """The same memory as an array that records."""
     view = np.ndarray.view(array, WatchedArray)
     view.memory = memory

@@ -39,10 +39,12 @@ class GraphInfo:
     name: str
     regions: list[RegionInfo]
     dependencies: list[tuple[int, int, int, bool, str]]
+    model: str = "mate"
+    """``tarragon``: the regions are tasks, and the dependencies edges between them."""
 
 
 @dataclass(frozen=True)
-class Access:
+class RaceSide:
     """One side of a race."""
 
     region: str
@@ -57,16 +59,17 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Race:
+class GraphRace:
     """A race that one change mends, with an example."""
 
     kind: str
+    model: str
     graph: str
     region: str
     dependency: str
     """What the region should depend on; empty if no dependency helps."""
-    first: Access
-    second: Access
+    first: RaceSide
+    second: RaceSide
     memory: str
     pairs: int
 
@@ -75,6 +78,7 @@ class Race:
 class Verdict:
     """What a declared dependency is good for."""
 
+    model: str
     graph: str
     region: str
     file: str
@@ -120,7 +124,7 @@ class Races:
         if la is None or lb is None or la.graph != lb.graph:
             sides = [(p.label.graph, p.label.region) if p.label else (-1, -1) for p in (a, b)]
             return _Group(OUTSIDE, None, tuple(sorted(sides)))
-        if la.rank == lb.rank and la[:4] == lb[:4]:
+        if la[:3] == lb[:3]:
             return _Group(OWN, None, (la.graph, la.region))
         low, high = sorted((la, lb), key=self._time)
         others = low.rank != high.rank
@@ -184,14 +188,15 @@ class Races:
             solved |= {(process, n) for n in numbers[holds].tolist()}
         return solved
 
-    def race(self, group: _Group, pairs: Sequence[tuple[int, int]], memory: str) -> Race:
+    def race(self, group: _Group, pairs: Sequence[tuple[int, int]], memory: str) -> GraphRace:
         """The race of a group; ``memory``: the bytes of its first pair."""
         a, b = self._sides(*pairs[0])
         low, high = sorted((a, b), key=lambda p: self._time(p.label) if p.label else (-1, -1))
         graph = next(self._graphs[p.label.graph] for p in (high, low) if p.label)
         needed = group.needed
-        return Race(
+        return GraphRace(
             kind=group.kind,
+            model=graph.model,
             graph=graph.name,
             region=graph.regions[needed.target].name if needed else self._name(high),
             dependency=_written(graph, needed) if needed else "",
@@ -205,12 +210,12 @@ class Races:
         label = piece.label
         return "" if label is None else self._graphs[label.graph].regions[label.region].name
 
-    def _access(self, piece: Piece) -> Access:
+    def _access(self, piece: Piece) -> RaceSide:
         label = piece.label
         if label is None:
-            return Access("", "", 0, piece.rank, -1, piece.kind)
+            return RaceSide("", "", 0, piece.rank, -1, piece.kind)
         region = self._graphs[label.graph].regions[label.region]
-        return Access(
+        return RaceSide(
             region.name, region.file, region.line, label.rank, label.iteration, piece.kind
         )
 
@@ -254,6 +259,8 @@ def _plainness(group: _Group) -> tuple[bool, int]:
 
 
 def _written(graph: GraphInfo, needed: Needed) -> str:
+    if graph.model == "tarragon":
+        return f"edge from {graph.regions[needed.source].name} (delay {needed.delay})"
     return graph.regions[needed.source].name + "*" * needed.delay + "@" * needed.neighbours
 
 
@@ -286,6 +293,7 @@ def verdicts(graphs: Sequence[GraphInfo], own: Skeleton, conflicts: Conflicts) -
             region = info.regions[target]
             result.append(
                 Verdict(
+                    info.model,
                     info.name,
                     region.name,
                     region.file,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from runner.runtimes.check.memory import Memory, Runs
+from runner.runtimes.check.memory import Runs, WatchedMemory
 from runner.runtimes.check.watch import Watch
 
 ROOT, START, BODY, MESSAGE, FINISH = "root", "start", "body", "message", "finish"
@@ -62,7 +62,7 @@ class Journal:
     """The pieces of a process, in the order in which they began."""
 
     def __init__(self) -> None:
-        self.memory = Memory()
+        self.memory = WatchedMemory()
         self.watch = Watch(self.memory)
         self.pieces: list[Piece] = []
         self._chains: dict[Token, int] = {}

@@ -32,7 +32,7 @@ class Runs:
     flags: NDArray[np.uint8]
 
 
-class Block:
+class MemoryBlock:
     """One allocation, or the named places of one object."""
 
     def __init__(self, number: int, owner: Any, address: int, size: int, granule: int) -> None:
@@ -111,19 +111,19 @@ class Block:
         return ", ".join(texts)
 
 
-class Memory:
+class WatchedMemory:
     """All blocks of a process."""
 
     def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self._by_owner: dict[int, Block] = {}
+        self.blocks: list[MemoryBlock] = []
+        self._by_owner: dict[int, MemoryBlock] = {}
         self._places: dict[tuple[int, str], int] = {}
-        self._touched: set[Block] = set()
+        self._touched: set[MemoryBlock] = set()
         self.is_recording = False
 
     # Arrays.
 
-    def block_of(self, array: NDArray[Any]) -> Block | None:
+    def block_of(self, array: NDArray[Any]) -> MemoryBlock | None:
         """The block of an array's memory; None for an array without elements."""
         owner: Any = array
         while isinstance(owner.base, np.ndarray):
@@ -137,17 +137,17 @@ class Memory:
             self._by_owner[id(owner)] = block
         return block
 
-    def _containing(self, low: int, high: int) -> Block | None:
+    def _containing(self, low: int, high: int) -> MemoryBlock | None:
         for block in self.blocks:
             if block.address and block.address <= low and high <= block.address + block.size:
                 return block
         return None
 
-    def _add(self, owner: NDArray[Any], low: int, high: int) -> Block:
+    def _add(self, owner: NDArray[Any], low: int, high: int) -> MemoryBlock:
         granule = owner.itemsize or 1
         if (high - low) % granule:
             granule = 1
-        block = Block(len(self.blocks), owner, low, high - low, granule)
+        block = MemoryBlock(len(self.blocks), owner, low, high - low, granule)
         self.blocks.append(block)
         return block
 
@@ -176,12 +176,12 @@ class Memory:
 
     # Named places.
 
-    def place(self, owner: Any, kind: str, name: str) -> tuple[Block, int]:
+    def place(self, owner: Any, kind: str, name: str) -> tuple[MemoryBlock, int]:
         """The block of an object's named places, and the place of a name."""
         number = self._places.get((id(owner), kind))
         if number is None:
             number = self._places[id(owner), kind] = len(self.blocks)
-            self.blocks.append(Block(number, owner, 0, 0, 1))
+            self.blocks.append(MemoryBlock(number, owner, 0, 0, 1))
         block = self.blocks[number]
         if name not in block.places:
             block.places.append(name)

@@ -20,7 +20,7 @@ import numpy as np
 from runner.runtimes.check.conflicts import Conflicts, find
 from runner.runtimes.check.findings import (
     GraphInfo,
-    Race,
+    GraphRace,
     Races,
     Verdict,
     as_json,
@@ -38,7 +38,7 @@ class Results:
     """What all jobs of this program have shown."""
 
     graphs: list[str] = field(default_factory=list)
-    races: list[Race] = field(default_factory=list)
+    races: list[GraphRace] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     contents: list[dict[str, str]] = field(default_factory=list)
     """For each job, a hash of what the regions left in each array."""
@@ -154,9 +154,9 @@ def _write() -> None:
     path.with_suffix(".new").replace(path)
 
 
-def _merged(races: Sequence[Race]) -> list[Race]:
+def _merged(races: Sequence[GraphRace]) -> list[GraphRace]:
     """The races, each once."""
-    merged: dict[tuple[str, ...], Race] = {}
+    merged: dict[tuple[str, ...], GraphRace] = {}
     for race in races:
         key = race.kind, race.graph, race.region, race.dependency, race.first.region
         if key in merged:

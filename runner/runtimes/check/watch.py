@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from runner.runtimes.check.array import WatchedArray, plain, read, watched
-from runner.runtimes.check.memory import Memory
+from runner.runtimes.check.memory import WatchedMemory
 from runner.runtimes.core.c_function import CFunction
 
 _LIBRARIES = sys.stdlib_module_names | {"builtins", "numpy", "numba", "llvmlite", "mpi4py", "scipy"}
@@ -44,7 +44,7 @@ _OWN = {
 class Watch:
     """Gives watched values; one for each process."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: WatchedMemory) -> None:
         self.memory = memory
         self._proxies: dict[int, tuple[Any, Any]] = {}
         self._classes: dict[type, type] = {}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import sys
 import types
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable
@@ -30,6 +29,7 @@ from runner.runtimes.check.journal import (
     Token,
     TooLong,
 )
+from runner.runtimes.check.numba_calls import catch_numba_calls
 from runner.runtimes.check.report import close
 from runner.runtimes.check.variables import watched_variables
 from runner.runtimes.check.wanted import schedule_seed
@@ -68,7 +68,7 @@ class Checker:
         self._slots = [0 for _ in tasks]
         self.current = [self._add(("root", t.local), ROOT, t.local, []) for t in tasks]
         """What each rank does now."""
-        _catch_numba_calls()
+        catch_numba_calls()
 
     def _add(
         self, chain: Token, kind: str, rank: int, before: Iterable[int], label: Any = None
@@ -365,22 +365,3 @@ def _function(body: Callable[..., Any], state: Any) -> Callable[..., Any]:
         if bodies and cells and isinstance(cells[0].cell_contents, int):
             return bodies[cells[0].cell_contents]  # type: ignore[no-any-return]
     return body
-
-
-@functools.cache
-def _catch_numba_calls() -> None:
-    """Let functions of numba run in Python if they get watched arrays."""
-    if "numba" not in sys.modules:
-        return
-    from numba.core.dispatcher import Dispatcher
-
-    from runner.runtimes.check.array import WatchedArray
-
-    compiled: Any = Dispatcher.__call__
-
-    def call(self: Any, *args: Any, **keywords: Any) -> Any:
-        if any(isinstance(a, WatchedArray) or unwatched(a) is not a for a in args):
-            return self.py_func(*args, **keywords)
-        return compiled(self, *args, **keywords)
-
-    Dispatcher.__call__ = call  # type: ignore[method-assign, assignment]
