@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -88,8 +89,8 @@ def translate(
 
 
 @mate.command("check")
-@takes_request
-def mate_check(request: GraphCheckRequest, json_out: JsonOut = None) -> None:
+@partial(takes_request, name="mate check")
+def check(request: GraphCheckRequest, json_out: JsonOut = None) -> None:
     """Check the dependencies of a program's graphs against what its regions read and write.
 
     The program runs once for each schedule, with its regions in Python, which takes far longer than
@@ -100,19 +101,21 @@ def mate_check(request: GraphCheckRequest, json_out: JsonOut = None) -> None:
     from autotune.api.graph_check import check_graphs
     from autotune.api.target import find_target, to_stderr
     from autotune.space import DEFAULT
-    from autotune.store import Store
-    from autotune.targets.setting_syntax import read_settings
     from autotune.terminal.graph_check import print_graph_check
 
     target = find_target(request.target)
     space, setting = None, DEFAULT
     if request.setting != "default" or request.space:
+        # The database's library need not be imported otherwise.
+        from autotune.store import Store
+        from autotune.targets.setting_syntax import read_settings
+
         with Store.open(None) as database:
             space, [setting] = read_settings(
                 [request.setting], target.space(request.space), target.library, database
             )
-    check = check_graphs(target, space, setting, request.schedules, to_stderr)
-    if write_document(check, json_out):
-        print_graph_check(check)
-    if check.findings:
+    answer = check_graphs(target, space, setting, request.schedules, to_stderr)
+    if write_document(answer, json_out):
+        print_graph_check(answer)
+    if answer.findings:
         raise typer.Exit(1)

@@ -6,6 +6,7 @@ process 0.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -111,21 +112,10 @@ def _contents(journal: Journal) -> dict[str, list[str]]:
     hashes: dict[str, list[str]] = defaultdict(list)
     for number, mask in masks.items():
         block = journal.memory.blocks[number]
-        data = np.lib.stride_tricks.as_strided(_first_byte(block.owner), (block.size,), (1,))
+        memory = (ctypes.c_ubyte * block.size).from_address(block.address)
+        data = np.frombuffer(memory, np.uint8)
         hashes[block.name].append(hashlib.sha256(data[mask].tobytes()).hexdigest())
     return hashes
-
-
-def _first_byte(owner: np.ndarray) -> np.ndarray:
-    low = np.lib.array_utils.byte_bounds(owner)[0]
-    holder = type("Bytes", (), {})()
-    holder.__array_interface__ = {
-        "data": (low, True),
-        "shape": (1,),
-        "typestr": "|u1",
-        "version": 3,
-    }
-    return np.asarray(holder)
 
 
 def _digests(parts: Sequence[dict[str, list[str]]]) -> dict[str, str]:

@@ -84,7 +84,7 @@ class CheckedTasks(Edges):
         for place, task in enumerate(self._tasks):
             self._settle(place, task)
             task.vinit()
-            task.ctx = _Clock(
+            task.ctx = _Clock(  # type: ignore[assignment]
                 rank=self._numbers[task.id],
                 local_rank=place,
                 size=len(self._numbers),

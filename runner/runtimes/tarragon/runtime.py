@@ -248,7 +248,7 @@ class Tarragon:
                 route.add(process, edge.target)
             self._routes[edge] = route, edge.aggregation
 
-    def _end(self, engine: Engine) -> None:
+    def _end(self, engine: Engine | CheckedTasks) -> None:
         """Ask the waiting tasks if that is correct; else it is a deadlock."""
         waiting_tasks = waiting(engine.tasks)
         for task in waiting_tasks:
