@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from autotune.terminal.render import note_line, print_line
+from autotune.terminal.render import print_line, print_note
 from autotune.wording import count
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def print_graph_check(check: GraphCheck) -> None:
     """Print the findings, and what the declared dependencies are good for."""
     for note in check.findings:
-        print_line(note_line(note.code, note.words), whole=True)
+        print_note(note)
     rows = check.dependencies
     needed = sum(row.verdict == "needed" for row in rows)
     print_line(

@@ -51,7 +51,7 @@ def checked(launch: Launch, sources: Path, program: str) -> dict[str, Any]:
         words = [str(translated)]
     else:
         variant = [] if "module" in started else ["--variant", "mate"]
-        words = ["-m", f"runner.programs.apps.{started.get('module', program)}", *variant]
+        words = ["-P", "-m", f"runner.programs.apps.{started.get('module', program)}", *variant]
     env = {"PYTHONPATH": str(sources), wanted.FILE: str(place)}
     options = [*started["args"], "--affinity", "none"]
     if started.get("module") != "needleman_wunsch":
