@@ -113,7 +113,7 @@ def _contents(journal: Journal) -> dict[str, list[str]]:
     for number, mask in masks.items():
         block = journal.memory.blocks[number]
         memory = (ctypes.c_ubyte * block.size).from_address(block.address)
-        data = np.frombuffer(memory, np.uint8)
+        data = np.frombuffer(memoryview(memory), np.uint8)
         hashes[block.name].append(hashlib.sha256(data[mask].tobytes()).hexdigest())
     return hashes
 
