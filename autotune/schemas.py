@@ -173,6 +173,9 @@ SCHEMAS: dict[str, DocumentKind] = {
         "autotune.prediction.evaluation:EvaluationDocument",
         ("evaluate predict",),
     ),
+    "mate-check": DocumentKind(
+        "Check of a program's graphs", "autotune.api.graph_check:GraphCheck", ("mate check",)
+    ),
     "testbed-up": DocumentKind("Testbed that is up", "runner.testbed:Testbed", ("testbed up",)),
     "testbed-status": DocumentKind(
         "Testbeds", "autotune.cli.testbed_commands:TestbedList", ("testbed status",)

@@ -269,3 +269,21 @@ class ExploreRequest(Request):
     )
     target: TargetRequest = part(*(_PLACE | {"cluster"}))
     guard: bool = GUARD
+
+
+class GraphCheckRequest(Request):
+    """A check of the graphs of a program."""
+
+    setting: str = option(
+        "default",
+        "--setting -s SETTING",
+        "Setting of the runs: default, name=value,name=value, @FILE, or study:ID.",
+    )
+    target: TargetRequest = part("commutative_only", "metric", "metric_rate", "metric_choice")
+    schedules: int = option(
+        3,
+        "--schedules N",
+        "Number of runs: the first one in the order of the source, the others in random orders.",
+        ge=1,
+    )
+    space: str | None = SPACE

@@ -1,25 +1,28 @@
-"""``autotune mate``: translates programs for MATE, the over-decomposing runtime."""
+"""``autotune mate``: for programs of MATE, the over-decomposing runtime: translates and checks."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from autotune.cli.options import Force, opt, refuse_existing
+from autotune.api.requests import GraphCheckRequest
+from autotune.cli.options import Force, JsonOut, opt, refuse_existing
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import print_line
+from autotune.terminal.render import print_line, write_document
 from runner import files
 from runner.files.paths import exists
 
 _LARGEST = 16 * files.MIB
 """Of a program's source."""
 mate = typer.Typer(
-    help="Translate programs for the MATE runtime (see runner/runtimes/mate/README.md).",
+    help="Translate and check programs of the MATE runtime (see runner/runtimes/mate/README.md).",
     no_args_is_help=True,
 )
 
@@ -83,3 +86,36 @@ def translate(
         compilable = sum(not region.reason for region in output.regions)
         count = f"{compilable} of {len(output.regions)} regions can be compiled"
         print_line(count, whole=True)
+
+
+@mate.command("check")
+@partial(takes_request, name="mate check")
+def check(request: GraphCheckRequest, json_out: JsonOut = None) -> None:
+    """Check the dependencies of a program's graphs against what its regions read and write.
+
+    The program runs once for each schedule, with its regions in Python, which takes far longer than
+    usual: take few cells and few iterations.  A dependency that is missing is named with both
+    regions and the memory that they share, one that no conflict needs as superfluous.  Exit code 1
+    if there is any.
+    """
+    from autotune.api.graph_check import check_graphs
+    from autotune.api.target import find_target, to_stderr
+    from autotune.space import DEFAULT
+    from autotune.terminal.graph_check import print_graph_check
+
+    target = find_target(request.target)
+    space, setting = None, DEFAULT
+    if request.setting != "default" or request.space:
+        # The database's library need not be imported otherwise.
+        from autotune.store import Store
+        from autotune.targets.setting_syntax import read_settings
+
+        with Store.open(None) as database:
+            space, [setting] = read_settings(
+                [request.setting], target.space(request.space), target.library, database
+            )
+    answer = check_graphs(target, space, setting, request.schedules, to_stderr)
+    if write_document(answer, json_out):
+        print_graph_check(answer)
+    if answer.findings:
+        raise typer.Exit(1)

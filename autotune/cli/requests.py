@@ -22,13 +22,13 @@ from autotune.study.study_request import SearchRequest
 from autotune.targets.request import TargetRequest
 
 
-def takes_request(work: Callable[..., None]) -> Callable[..., None]:
+def takes_request(work: Callable[..., None], name: str = "") -> Callable[..., None]:
     """The command whose options are those of the requests among the parameters of ``work``.
 
     Its other parameters stay options of their own. Late options of the requests stand behind them,
-    and options of the output last.
+    and options of the output last. ``name`` is that of a command of a group, such as "mate check".
     """
-    name = work.__name__.replace("_", "-")
+    command_name = name or work.__name__.replace("_", "-")
     models: dict[str, type[Request]] = {}
     ranks: list[tuple[int, Parameter]] = []
     for own in signature(work, eval_str=True).parameters.values():
@@ -43,7 +43,7 @@ def takes_request(work: Callable[..., None]) -> Callable[..., None]:
     others = signature(work).parameters.keys() - models.keys()
 
     def command(**values: Any) -> None:
-        requests = {own: model.read(name, values) for own, model in models.items()}
+        requests = {own: model.read(command_name, values) for own, model in models.items()}
         work(**requests, **{own: values[own] for own in others})
 
     command.__name__, command.__doc__ = work.__name__, work.__doc__

@@ -32,12 +32,16 @@ from runner.types import MetricChoice
 class Input(BaseModel):
     """One named input of an application."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     description: str = ""
+    """What it is, for ``autotune apps``."""
     args: tuple[str, ...] = ()
+    """Words after the command."""
     ranks: int | None = Field(default=None, ge=1)
+    """The usual number of ranks, instead of the application's."""
     timeout_s: float | None = Field(default=None, gt=0)
+    """Time limit of a run in seconds, instead of the application's."""
     facts: dict[str, int] = Field(default_factory=dict)
     """Numbers of this input that rules of a space may use, such as the cells of a grid."""
     values: dict[str, str] = Field(default_factory=dict)
@@ -49,7 +53,7 @@ class Input(BaseModel):
 class CheapForm(BaseModel):
     """How an input is run in less time, to screen settings: exactly one of the three is given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     input: str | None = None
     """Another input of the same application."""
@@ -85,24 +89,37 @@ class App(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: str
+    """What ``--app`` calls it; the file has this name, too."""
     description: str = ""
+    """What it is, for ``autotune apps``."""
     command: tuple[str, ...] = Field(min_length=1)
+    """Program and arguments; ``{python}``, ``{input}``, ``{program}``, a value of the input and
+    ``{NAME}`` for an environment variable are replaced."""
     files: tuple[str, ...] = ()
+    """Where the program may be, if the user provides it; the first one that exists is
+    ``{program}``."""
     howto: str = ""
     """How to get the program; shown when the program is missing."""
     metric: str | None = None
+    """The pattern of a time with one group, or ``json:KEY``; without it the wall time counts."""
     metric_rate: str | None = None
     """The pattern of a rate, of which a larger one is better."""
     verify: str | None = None
+    """A regular expression that the output must contain, or ``json:KEY``."""
     verify_absent: str | None = None
     """A regular expression that the output must not contain."""
     exit_codes: tuple[Annotated[int, Field(ge=0, le=255)], ...] = (0,)
     """Exit codes of a launch in which nothing failed."""
     metric_choice: MetricChoice | None = None
+    """Which figure counts if a run prints several."""
     stdin: str | None = None
+    """A file that is the standard input of rank 0."""
     default_input: str = "default"
+    """The input without ``--input``."""
     default_ranks: int | None = Field(default=None, ge=1)
+    """The number of ranks without ``--ranks``."""
     timeout_s: float | None = Field(default=None, gt=0)
+    """Time limit of a run in seconds."""
     tunable: tuple[str, ...] = ()
     """Options that spaces may add to the program; a space names them in ``requires``.
 
@@ -111,6 +128,7 @@ class App(BaseModel):
     spaces: dict[str, str] = Field(default_factory=dict)
     """The program's own form of a space, by the general name: mate -> mate-cannon."""
     inputs: dict[str, Input] = Field(default_factory=dict)
+    """The inputs, by name; without any, only ``default_input`` is one."""
     fidelity: dict[str, CheapForm] = Field(default_factory=dict)
     """The cheap form of an input, by the input's name."""
     literal: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import shlex
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from autotune.anova.best_known import opub_of
 from autotune.calibration.response import CALIBRATIONS, Calibration
 from autotune.datasets import Cell, Dataset, Landscape, load
+from autotune.datasets.catalog import is_shipped
 from autotune.datasets.dataset import CALIBRATION, FEATURES
 from autotune.errors import UsageError
 from autotune.notes import Note
@@ -205,7 +207,7 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
         for cell in dataset.cells:
             if split is not None and cell.split != split:
                 continue
-            example = _example(dataset, cell, len(places) > 1, calibration)
+            example = _example(dataset, place, cell, len(places) > 1, calibration)
             if isinstance(example, Note):
                 notes.append(example)
                 continue
@@ -216,9 +218,13 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
 
 
 def _example(
-    dataset: Dataset, cell: Cell, several: bool, calibration: Calibration | None
+    dataset: Dataset,
+    place: str | Path,
+    cell: Cell,
+    several: bool,
+    calibration: Calibration | None,
 ) -> Example | Note:
-    """The cell as an example, or the reason why it cannot be one."""
+    """The cell as an example, or why it cannot be one; ``place``: as the user gave it."""
     where = f"{dataset.name}/{cell.key}"
     space = dataset.space(cell)
     if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
@@ -228,8 +234,8 @@ def _example(
     if features is None:
         return Note(
             "cell.no_features",
-            f"{where} is left out: no {FEATURES}/{cell.key}.json in {dataset.folder} "
-            "(made by: autotune features -o)",
+            f"{where} is left out: no {FEATURES}/{cell.key}.json in {dataset.folder}; to trace it: "
+            + _trace_command(dataset, place),
             {"cell": where},
         )
     runs = dataset.runs(cell)
@@ -258,6 +264,14 @@ def _example(
         calibration=calibration,
         split=cell.split,
     )
+
+
+def _trace_command(dataset: Dataset, place: str | Path) -> str:
+    """The command that traces a dataset's programs; a shipped dataset is copied first."""
+    if is_shipped(dataset.folder):
+        copy = f"autotune dataset import {shlex.quote(str(dataset.folder))}"
+        return f"{copy} && autotune dataset trace {shlex.quote(dataset.name)}"
+    return f"autotune dataset trace {shlex.quote(str(place))}"
 
 
 def stored_calibration(dataset: Dataset) -> Calibration | None:

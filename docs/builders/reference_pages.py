@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
 
 from autotune.cli.commands import build
+from autotune.config.app import App, CheapForm, Input
 from autotune.config.find import is_shipped, list_configs
 from autotune.config.validated import read_toml
 from autotune.space.definition import Definition, Keys
@@ -29,6 +32,12 @@ have them. It is for users who want to know what is tried; [spaces](spaces.md) e
 
 `enum` stands for all values that the installed library lists, `a:b:*2` for a, 2a, 4a up to b. A
 parameter "acts if" its condition holds; without one it always may.
+"""
+APP_FILES = """# Keys of an application's file
+
+This page lists what a file `configs/apps/NAME.toml` may say. It is for owners of programs who look
+something up; [how to](../howto/application-owner.md#make-it-an-application-with-a-name) shows how
+one is written.
 """
 MARKUP = re.compile(r"\[/?(?:bold|dim|italic|cyan|green|yellow|red)[^\]]*\]")
 
@@ -140,7 +149,64 @@ def _parameter(name: str, table: Keys) -> str:
     return f"| {code(name)} | {code(written) if written else ''} | {when} | {said} |"
 
 
+# Files of applications
+
+
+def app_files() -> str:
+    """The page of the keys of an application's file."""
+    parts = [APP_FILES, MADE]
+    for title, model in (
+        ("The application", App),
+        ("An input: `[inputs.NAME]`", Input),
+        ("The cheap form of an input: `[fidelity.NAME]`", CheapForm),
+    ):
+        parts.append(f"## {title}\n")
+        rows = [_key(name, info) for name, info in model.model_fields.items()]
+        parts.append(
+            "| key | value | default | what it is |\n|---|---|---|---|\n" + "\n".join(rows)
+        )
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _key(name: str, info: FieldInfo) -> str:
+    text = cell((info.description or "").replace("``", "`"))
+    # Text between back quotes stands as it is.
+    text = re.sub(r"`[^`]+`", lambda word: word[0].replace("\\", ""), text)
+    default = (
+        "required" if info.is_required() else _toml(info.get_default(call_default_factory=True))
+    )
+    return f"| {code(name)} | {cell(_kind(info.annotation))} | {default} | {text} |"
+
+
+def _toml(value: object) -> str:
+    if value in (None, (), {}, "", False):
+        return ""
+    return code(list(value) if isinstance(value, tuple) else value)
+
+
+_KINDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+
+
+def _kind(kind: Any) -> str:
+    """The type of a key in words."""
+    if kind in _KINDS:
+        return _KINDS[kind]
+    arguments = [each for each in get_args(kind) if each not in (type(None), ...)]
+    origin = get_origin(kind)
+    if origin is tuple:
+        return f"list of {_kind(arguments[0])}s"
+    if origin is dict:
+        return f"table of {_kind(arguments[1])}s"
+    if origin is Literal:
+        return ", ".join(map(str, arguments))
+    if isinstance(kind, type):
+        return "table"
+    return _kind(arguments[0])
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "command-line.md": command_line,
     "parameters.md": parameters,
+    "app-files.md": app_files,
 }

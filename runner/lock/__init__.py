@@ -33,7 +33,13 @@ from typing import Any, Literal, NoReturn
 from runner.cpus import cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.lock.cpu_lock import CpuLockFile, measuring
-from runner.lock.holder import LockHolder, holders_of, kill_command, written_holder
+from runner.lock.holder import (
+    LockHolder,
+    describe_holder,
+    holders_of,
+    kill_command,
+    written_holder,
+)
 from runner.lock.lockfile import LockFile, Mode, Unusable
 from runner.lock.place import (
     FILE_VARIABLE,
@@ -176,7 +182,7 @@ class MachineLock:
             # A process that waits for exclusive use holds the gate, so that a stream of tests
             # cannot keep a measurement waiting for ever.
             with closing(LockFile(gate_path(path))) as gate:
-                holders = partial(holders_of, path)
+                holders = partial(_others, path)
                 self._until(lambda: gate.try_lock("exclusive"), holders)
                 main = stack.enter_context(closing(LockFile(path)))
                 self._until(lambda: main.try_lock("exclusive" if whole else "shared"), holders)
@@ -200,11 +206,11 @@ class MachineLock:
             # on other CPUs from starting.
             if blocker == "measurement":
                 return False
-            self._pause(partial(holders_of, path))
+            self._pause(partial(_others, path))
         return True
 
     def _measuring(self, path: Path) -> Callable[[], list[LockHolder]]:
-        return lambda: measuring(path, cpu_path(path), self.cpus) or holders_of(path)
+        return lambda: measuring(path, cpu_path(path), self.cpus) or _others(path)
 
     def _until(self, attempt: Callable[[], bool], holders: Callable[[], list[LockHolder]]) -> None:
         while not attempt():
@@ -299,11 +305,19 @@ def renew_locks() -> None:
         lock.renew()
 
 
+def _others(path: Path) -> list[LockHolder]:
+    """The holders without this process: it holds the file shared while it waits for its CPUs."""
+    return [holder for holder in holders_of(path) if holder.pid != os.getpid()]
+
+
 def _words(path: Path, holders: Sequence[LockHolder]) -> str:
     """The holders of a lock: from the visible processes, else from the content of the file."""
     if holders:
         return ", ".join(holder.words for holder in holders)
     owner = written_holder(path)
+    if owner == describe_holder(os.getpid()):
+        # Of an earlier use of the lock.
+        owner = ""
     return f"{owner}, which cannot be seen from here" if owner else "another process"
 
 

@@ -12,11 +12,18 @@ import pytest
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import Observation
 from runner.mpi.library import Library
+from tests.apps.conftest import Launch, launch
 from tests.mpis import built
+
+__all__ = ["launch"]
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SPACK = "spack/packages/py-mpi-autotune/package.py"  # Spack runs it; test_spack.py reads it.
-ALL = {"own_c_program/tune.py", "mpi4py_script.py", "own_strategy.py", "mate.py", "read_store.py"}
+GRAPHS = ("tarragon_line.py", "tpod_line.py")
+ALL = {
+    *("own_c_program/tune.py", "mpi4py_script.py", "own_strategy.py", "mate.py", "read_store.py"),
+    *GRAPHS,
+}
 SHORT = """
 #include <mpi.h>
 #include <stdio.h>
@@ -99,3 +106,15 @@ def test_noise_and_comparison(
     assert re.search(r"\d%.* \d+\.\d%", out)
     assert "6 blocks" in out
     assert read_store(capsys).count(" runs\n") == 2
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GRAPHS)
+def test_graphs_check_themselves_and_say_once_what_is_wrong(launch: Launch, name: str) -> None:
+    done = launch(2, str(FOLDER / name))
+    assert (done.code, done.out) == (0, "verified\n")
+    done = launch(2, str(FOLDER / name), "--workers", "999")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count(f"{name[:-3]}: ") == 1
+    assert "Traceback" not in done.err

@@ -54,6 +54,7 @@ def test_cells_without_features_are_left_out_and_named(few: Path) -> None:
     assert len(data.examples) == 4
     assert len(data.notes) == len(SIZES) - 4
     assert (data.notes[0].code, data.notes[0].data) == ("cell.no_features", {"cell": "toy/app04"})
+    assert data.notes[0].words.endswith(f" trace {few}")  # the command
 
 
 def test_too_few_programs_are_refused(copy: Path) -> None:

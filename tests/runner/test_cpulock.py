@@ -118,6 +118,17 @@ def test_only_who_is_in_the_way_is_named() -> None:
     assert "of CPUs 20002-20003" in str(told.value)
 
 
+def test_a_process_that_waits_does_not_name_itself() -> None:
+    """It holds the file shared, as the tests do, while it waits for its CPUs."""
+    news: list[lock.LockNews] = []
+    with hold("shared") as tests:
+        measurement = MachineLock("exclusive", 0.2, news.append, parse_cpus(FIRST))
+        with pytest.raises(lock.BusyError) as problem, measurement:
+            raise AssertionError
+        assert [holder["pid"] for holder in news[0].data["holders"]] == [tests.pid]
+        assert str(problem.value).endswith(f"kill {tests.pid}")
+
+
 def test_crash_frees_the_cpus() -> None:
     with hold("exclusive", FIRST) as holder:
         holder.send_signal(signal.SIGKILL)

@@ -65,8 +65,8 @@ def _numpy_library() -> ctypes.CDLL:
 def _signature(whole: str) -> str:
     flags, extents = ", ".join(["int32"] * 3), ", ".join([whole] * 3)
     return (
-        f"void({flags}, {extents}, float64, float64*, {whole}, float64*, {whole}, float64, "
-        f"float64*, {whole})"
+        f"void({flags}, {extents}, float64, const float64*, {whole}, const float64*, {whole}, "
+        f"float64, float64*, {whole})"
     )
 
 

@@ -24,7 +24,8 @@ class CFunction:
     The state of a graph may hold one. Compiled regions then call it as ``part.NAME(...)`` at the
     speed of C, and Python code calls the same function. An argument of type ``"float64*"`` is an
     array: the function gets the address of its first element, and its accesses are not checked. The
-    function must not call Python, and must not keep the address.
+    function must not call Python, and must not keep the address. ``"const float64*"`` says that it
+    only reads the array; the check of graphs believes it.
     """
 
     def __init__(self, function: Any, signature: str) -> None:
@@ -35,7 +36,7 @@ class CFunction:
         address 0.
         """
         self._function = function  # its library must stay loaded
-        self.result, self.arguments = _types(signature)
+        self.result, self.arguments, self.constants = _types(signature)
         known = isinstance(function, int)
         self.address: int = function if known else ctypes.cast(function, ctypes.c_void_p).value or 0
         if not self.address:
@@ -67,17 +68,22 @@ def _is_array(kind: str) -> bool:
     return kind.endswith("*")
 
 
-def _types(signature: str) -> tuple[str, tuple[str, ...]]:
+def _types(signature: str) -> tuple[str, tuple[str, ...], frozenset[int]]:
+    """Result, arguments, and the places of the arrays that are only read."""
     found = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", signature)
-    words = found[2].replace(" ", "") if found else ""
-    arguments = tuple(words.split(",")) if words else ()
+    texts = found[2].split(",") if found and found[2].strip() else []
+    constants = {n for n, text in enumerate(texts) if re.match(r"\s*const\s+\w+\s*\*", text)}
+    arguments = tuple(
+        re.sub(r"^\s*const\s" if n in constants else "^", "", text).replace(" ", "")
+        for n, text in enumerate(texts)
+    )
     wrong = [t for t in arguments if t.removesuffix("*") not in NUMBERS]
     if found is None or wrong or found[1] not in ("void", *NUMBERS):
         raise ValueError(
             f"signature {signature!r}: expected a result and arguments as in "
             f"'void(int64, float64*)', of {', '.join(NUMBERS)}"
         )
-    return found[1], arguments
+    return found[1], arguments, frozenset(constants)
 
 
 def _address(array: NDArray[Any], element: str, place: int) -> int:

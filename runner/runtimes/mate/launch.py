@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runner.errors import RunnerError
+from runner.runtimes.check import wanted
 from runner.runtimes.core.arena import Arena
 from runner.runtimes.mate.collectives import CollectiveCalls
 from runner.runtimes.mate.config import Config, RankMap
@@ -136,11 +137,21 @@ class _Job:
         arena: Arena | None = None,
     ) -> None:
         self._comm = comm
+        is_checked = wanted.is_wanted()
+        if is_checked:
+            # Imported only then: a job that is not checked starts faster.
+            from runner.runtimes.mate import checked
+
+            config = checked.checked_config(config)
         if config.steal != "node" or arena is None or arena.count == 1:
             arena = None
         self._ranks: RankMap = config.map_for(transport.processes)
         own = self._ranks.ranks[transport.process]
         self._tasks = [Task(local, rank) for local, rank in enumerate(own)]
+        self._checker = None
+        if is_checked:
+            self._checker = checked.Checker(self._tasks)
+            log = checked.CheckLog(self._checker)
         if log is not None:
             log.tasks = self._tasks
         self._transport = transport
@@ -177,8 +188,12 @@ class _Job:
         if arena is not None:
             native.meet()
         calls, marks = CollectiveCalls(self._scheduler), Marks()
+        if self._checker is not None:
+            calls = checked.CheckedCalls(self._scheduler, self._checker, transport.process)
         for task in self._tasks:
             context = Context(task, layer, calls, config, self._timers, marks)
+            if self._checker is not None:
+                self._checker.watch_context(context)
             task.context = context
             task.coroutine = life(context, task, main, args)
         if comm is not None:
@@ -205,6 +220,8 @@ class _Job:
             _raise(*self._scheduler.failure)
         if self._comm is not None:
             _gentle_barrier(self._transport)
+        if self._checker is not None:
+            self._checker.close(self._comm)
         times = self._timers.result()
         return Report(
             process=self._transport.process,

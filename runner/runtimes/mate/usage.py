@@ -1,4 +1,4 @@
-"""Errors in the start of a program of the runtime: each is printed once.
+"""Errors in the start of a program of a runtime (MATE, Tarragon, TPOD): each is printed once.
 
 All processes have the same command line, so all find the same error.
 """
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
+from runner.errors import RunnerError
 from runner.runtimes.mate.errors import ConfigError, MateError
 from runner.runtimes.mate.report import PATIENCE_S, is_first
 
@@ -48,18 +49,18 @@ def parse_args(
 
 @contextlib.contextmanager
 def errors_once(name: str) -> Iterator[None]:
-    """End the program for a :class:`MateError` of the block, which one process prints.
+    """End the program for a :class:`RunnerError` of the block, which one process prints.
 
     The message follows ``name``. The exit code is that of the error: 2 for a wrong option or
     configuration, else 1. If only some processes find the error, all are ended.
     """
     try:
         yield
-    except MateError as error:
+    except RunnerError as error:
         end_with(name, error)
 
 
-def end_with(name: str, error: MateError) -> NoReturn:
+def end_with(name: str, error: RunnerError) -> NoReturn:
     """Print the error, if this is the lowest process that has found it, and end the process."""
     comm = _world()
     if comm is None or is_first(comm, str(error)):
@@ -67,9 +68,10 @@ def end_with(name: str, error: MateError) -> NoReturn:
             print(error, flush=True)
         else:
             print(f"{name}: {error}", file=sys.stderr, flush=True)
+    code = getattr(error, "exit_code", 1)
     if comm is not None:
-        _leave(comm, error.exit_code)
-    sys.exit(error.exit_code)
+        _leave(comm, code)
+    sys.exit(code)
 
 
 def _world() -> Any:

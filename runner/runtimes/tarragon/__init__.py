@@ -7,6 +7,7 @@ docs/reference/tarragon.md describes the model and the interface.
 
 from __future__ import annotations
 
+from runner.runtimes.mate.usage import errors_once, parse_args
 from runner.runtimes.tarragon.compiled import CompiledTask, GridTask
 from runner.runtimes.tarragon.config import (
     Config,
@@ -102,6 +103,8 @@ __all__ = [
     "Visitor",
     "add_arguments",
     "check_compiled_tasks",
+    "errors_once",
     "from_arguments",
+    "parse_args",
     "thread_level",
 ]

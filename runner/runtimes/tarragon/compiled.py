@@ -100,13 +100,11 @@ def send(task: CompiledTask, step: int) -> None:
             task.ctx.isend(task.leaving[2 * n + step % 2], task.receivers[n], 0)
 
 
-class Steps:
-    """The compiled tasks of a process on its core.  ``comm``: None for a single process."""
+class Edges:
+    """The tasks of a process, and the buffers of their edges.  ``comm``: None for one process."""
 
-    def __init__(
-        self, core: Core, tasks: Sequence[CompiledTask], comm: Any, is_serialized: bool
-    ) -> None:
-        self._core, self._tasks = core, tasks
+    def __init__(self, tasks: Sequence[CompiledTask], comm: Any) -> None:
+        self._tasks = tasks
         self._arriving: list[Ends] = [[] for _ in tasks]
         self._leaving: list[Ends] = [[] for _ in tasks]
         self._places: dict[int, tuple[int, int]] = {}
@@ -118,22 +116,7 @@ class Steps:
         """The number of every task in compiled code."""
         self._process = 0 if comm is None else int(comm.rank)
         self._processes = 1 if comm is None else int(comm.size)
-        self._bound = Tasks(core, self._process, self._processes, len(self._places))
         self._wire(comm)
-        if comm is not None:
-            self._open(comm)
-            most = 1 + max(place for _, place in self._places.values())
-            table = message_table(comm, most, is_serialized)
-            core.messages(table, list(self._places.values()))
-        for place, task in enumerate(tasks):
-            self._settle(place, task)
-            task.vinit()
-            is_local = not (self._arriving[place] or self._leaving[place])
-            self._bound.bind(task.id, task, [_COMPUTE] if is_local else [_RECEIVE, _SEND, _COMPUTE])
-        for place, task in enumerate(tasks):
-            self._link(place, task)
-
-    # Edges and their buffers.
 
     def _wire(self, comm: Any) -> None:
         letters: list[list[Any]] = [[] for _ in range(self._processes)]
@@ -194,6 +177,37 @@ class Steps:
             task.sources.append(source)
             task.inputs += buffers
 
+    def _settle(self, place: int, task: CompiledTask) -> None:
+        """Give the task its arrays; compiled code takes their types from them, so none is empty."""
+        none = [np.empty(0, task.dtype)]
+        task.inputs, task.outputs = task.inputs or none, task.outputs or none
+        task.senders, task.arriving_delays, arriving = _columns(self._arriving[place])
+        task.receivers, task.leaving_delays, leaving = _columns(self._leaving[place])
+        task.arriving, task.leaving = arriving or none, leaving or none
+
+
+class Steps(Edges):
+    """The compiled tasks of a process on its core.  ``comm``: None for a single process."""
+
+    def __init__(
+        self, core: Core, tasks: Sequence[CompiledTask], comm: Any, is_serialized: bool
+    ) -> None:
+        super().__init__(tasks, comm)
+        self._core = core
+        self._bound = Tasks(core, self._process, self._processes, len(self._places))
+        if comm is not None:
+            self._open(comm)
+            most = 1 + max(place for _, place in self._places.values())
+            table = message_table(comm, most, is_serialized)
+            core.messages(table, list(self._places.values()))
+        for place, task in enumerate(tasks):
+            self._settle(place, task)
+            task.vinit()
+            is_local = not (self._arriving[place] or self._leaving[place])
+            self._bound.bind(task.id, task, [_COMPUTE] if is_local else [_RECEIVE, _SEND, _COMPUTE])
+        for place, task in enumerate(tasks):
+            self._link(place, task)
+
     def _open(self, comm: Any) -> None:
         """Send a message on every edge to another process: that opens the connections."""
         ends = list(self._places.values())
@@ -204,14 +218,6 @@ class Steps:
         ]
         for request in requests:
             request.Wait()
-
-    def _settle(self, place: int, task: CompiledTask) -> None:
-        """Give the task its arrays; compiled code takes their types from them, so none is empty."""
-        none = [np.empty(0, task.dtype)]
-        task.inputs, task.outputs = task.inputs or none, task.outputs or none
-        task.senders, task.arriving_delays, arriving = _columns(self._arriving[place])
-        task.receivers, task.leaving_delays, leaving = _columns(self._leaving[place])
-        task.arriving, task.leaving = arriving or none, leaving or none
 
     # Regions and their dependencies.
 

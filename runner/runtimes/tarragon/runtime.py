@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from runner.runtimes.check import wanted
 from runner.runtimes.tarragon.compiled import CompiledTask
 from runner.runtimes.tarragon.config import Config, check_compiled_tasks, thread_level
 from runner.runtimes.tarragon.engine import Engine, waiting
@@ -31,6 +32,9 @@ from runner.runtimes.workers import affinity
 from runner.runtimes.workers.failure import end_job
 from runner.runtimes.workers.thread_level import require_level
 from runner.runtimes.workers.timers import WorkerTimes
+
+if TYPE_CHECKING:
+    from runner.runtimes.tarragon.checked import CheckedTasks
 
 
 class Route:
@@ -73,7 +77,7 @@ class Tarragon:
         """The times of each worker in the last execution."""
         self.messages = self.bytes = 0
         """Messages to other processes in the last execution, and their bytes."""
-        self._engine: Engine | None = None
+        self._engine: Engine | CheckedTasks | None = None
         self._routes: dict[Dependency, tuple[Route, bool]] = {}
         self._limit = DEFAULT_SIZE
         self._masks, self._number = affinity.masks_on_node(self.comm)
@@ -116,17 +120,23 @@ class Tarragon:
         if serves and len(cpus) == config.workers:
             # The thread for messages shares the core of the first worker.
             cpus.append(cpus[0])
-        self._engine = Engine(
-            tasks,
-            config,
-            cpus if job_comm is not None else cpus[: config.workers],
-            affinity.is_crowded(config.workers + serves, masks),
-            self.size > len(masks),
-            transport,
-            rounds,
-            is_compiled,
-            job_comm,
-        )
+        if is_compiled and wanted.is_wanted():
+            # Imported only then: a graph that is not checked starts faster.
+            from runner.runtimes.tarragon.checked import CheckedTasks
+
+            self._engine = CheckedTasks(cast(list[CompiledTask], tasks), job_comm)
+        else:
+            self._engine = Engine(
+                tasks,
+                config,
+                cpus if job_comm is not None else cpus[: config.workers],
+                affinity.is_crowded(config.workers + serves, masks),
+                self.size > len(masks),
+                transport,
+                rounds,
+                is_compiled,
+                job_comm,
+            )
         self._engine.init()
         if self.comm is not None:
             self.comm.Barrier()
@@ -197,7 +207,8 @@ class Tarragon:
 
     def put(self, edge: Dependency, message: Message) -> None:
         """See :meth:`Dependency.put`."""
-        engine = self._engine
+        # Compiled tasks, which alone are checked, put nothing.
+        engine = cast(Engine | None, self._engine)
         if engine is None:
             raise TarragonError(
                 f"task {edge.source.id} sends outside an execution", code="tarragon.message"
@@ -237,7 +248,7 @@ class Tarragon:
                 route.add(process, edge.target)
             self._routes[edge] = route, edge.aggregation
 
-    def _end(self, engine: Engine) -> None:
+    def _end(self, engine: Engine | CheckedTasks) -> None:
         """Ask the waiting tasks if that is correct; else it is a deadlock."""
         waiting_tasks = waiting(engine.tasks)
         for task in waiting_tasks:

@@ -7,6 +7,7 @@ task is swapped out. docs/reference/tpod.md describes the model and the interfac
 
 from __future__ import annotations
 
+from runner.runtimes.mate.usage import errors_once, parse_args
 from runner.runtimes.tpod.blocks import Blocks, over_decompose
 from runner.runtimes.tpod.config import CALLS, Config, add_arguments, from_arguments, thread_level
 from runner.runtimes.tpod.errors import ConfigError, Deadlock, TaskError, TpodError
@@ -27,8 +28,10 @@ __all__ = [
     "Tpod",
     "TpodError",
     "add_arguments",
+    "errors_once",
     "from_arguments",
     "ordered",
     "over_decompose",
+    "parse_args",
     "thread_level",
 ]
