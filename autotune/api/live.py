@@ -22,7 +22,7 @@ from autotune.measurement.run_history import (
 from autotune.space import Setting
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store.leases import LEASE_S
-from autotune.study.search_result import FINISHED, SESSION
+from autotune.study.study_status import FINISHED, SESSION
 from autotune.wording import count, percent, remaining, seconds, short_setting
 from runner.types import finite
 

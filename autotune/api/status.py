@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from pydantic import Field
-
-from autotune.document import Document, Ends, Number, ValuesByName
 from autotune.errors import AutotuneError, WorkError
+from autotune.json_types import Ends, Number, ValuesByName
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.study.screening_summary import ScreeningSummary, stored_summary
-from autotune.study.search_result import FINISH, FINISHED, Result
+from autotune.study.study_status import FINISH, FINISHED
 
 DAMAGE = "damaged"
 
 
-class SearchAnswer(Document):
+@dataclass(frozen=True, kw_only=True)
+class SearchAnswer:
     """The answer of a finished search."""
 
     status: str
@@ -28,7 +27,8 @@ class SearchAnswer(Document):
     gain_ci95: Ends | None
 
 
-class WorkerState(Document):
+@dataclass(frozen=True, kw_only=True)
+class WorkerState:
     """A worker, and how long ago it was seen, in seconds."""
 
     host: str
@@ -36,7 +36,8 @@ class WorkerState(Document):
     seen_s: float
 
 
-class RunningTrial(Document):
+@dataclass(frozen=True, kw_only=True)
+class RunningTrial:
     """A trial that is measured now, and its worker."""
 
     trial: int
@@ -47,7 +48,8 @@ class RunningTrial(Document):
     alive: bool
 
 
-class BestSoFar(Document):
+@dataclass(frozen=True, kw_only=True)
+class BestSoFar:
     """The best setting so far, not proven."""
 
     ratio: Number
@@ -55,7 +57,8 @@ class BestSoFar(Document):
     setting: ValuesByName
 
 
-class ExpiredPublication(Document):
+@dataclass(frozen=True, kw_only=True)
+class ExpiredPublication:
     """A published file that has expired, with the commands for it."""
 
     words: str
@@ -66,10 +69,11 @@ class ExpiredPublication(Document):
     commands: dict[str, str]
 
 
-class StudyStatus(Document):
+@dataclass(frozen=True, kw_only=True)
+class StudyStatus:
     """What the workers of a study do now."""
 
-    schema_: Literal["autotune-status-1"] = Field(default="autotune-status-1", alias="schema")
+    schema: Literal["autotune-status-1"] = "autotune-status-1"
     study: str
     status: str
     result: SearchAnswer | None
@@ -165,8 +169,8 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
     try:
         state = state_of(store, store.get_study(line.id))
     except WorkError:
-        return dataclasses.replace(line, status=DAMAGE)
-    return dataclasses.replace(line, status=state.status)
+        return replace(line, status=DAMAGE)
+    return replace(line, status=state.status)
 
 
 def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, proving: bool) -> str:
@@ -187,6 +191,9 @@ def _result(study: StudyRecord) -> SearchAnswer | None:
         return None
     if "recommended" not in study.result:
         return None
+    # A study without an answer needs no models of results.
+    from autotune.study.search_result import Result
+
     answer = Result.from_json(study.result)
     return SearchAnswer(
         status=answer.status,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
-
-from pydantic import Field, create_model
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from autotune.api.carriers import Carriers, carried_by
 from autotune.api.status import as_now
-from autotune.document import Document, Number, Unchecked, ValuesByName
 from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.measurement.study_executables import stored_executables
 from autotune.notes import Note
@@ -19,57 +16,9 @@ from autotune.space import Setting
 from autotune.store import BestRuns, Store, StudyRecord, StudySummary
 from autotune.store.model import DEFAULT_KEY, TrialRecord
 from autotune.targets.executables import ExecutableChange, ExecutableFile, changes_of
-from autotune.targets.rows import ExecutableRows
 
-_COLUMNS = {f.name: get_type_hints(StudySummary)[f.name] for f in fields(StudySummary)}
-del _COLUMNS["terms"]
-StudyLine: Any = create_model(
-    "StudyLine",
-    __base__=Document,
-    __doc__="A line of the list of studies.",
-    **{name: (kind, ...) for name, kind in _COLUMNS.items()}
-    | {
-        "recommended": (
-            _COLUMNS["recommended"],
-            Field(description="The setting of its answer, empty for the default; null: no answer."),
-        ),
-        "unchecked": (Unchecked, ...),
-    },
-)
-"""A row of ``autotune studies``: the columns of :class:`StudySummary`, and why it is unchecked."""
-StudyList: Any = list[StudyLine]
-
-
-class ShownTrial(Document):
-    """A setting of a study."""
-
-    number: int
-    setting: ValuesByName
-    state: str
-    estimate: Number | None
-    """Time divided by that of the default."""
-    reason: str
-
-
-class ShownStudy(Document):
-    """A study: its answer, its fastest settings, and how its runs ended."""
-
-    study: str
-    """Hash of the study."""
-    status: str
-    result: dict[str, Any] | None
-    """Result of search, of compare (without a, b and schema) or of noise; null before the end."""
-    unchecked: Unchecked
-    best: list[BestRuns]
-    """Fastest settings by the median of all their runs."""
-    run_states: dict[str, int]
-    """Number of runs by state."""
-    executables: ExecutableRows
-    changed: list[str]
-    """Those of these files that have changed since, in words."""
-    carried: dict[str, dict[str, str]]
-    """What carried the messages, by setting."""
-    trials: list[ShownTrial]
+if TYPE_CHECKING:
+    from autotune.api.study_documents import ShownStudy
 
 
 def list_studies(store: Store) -> list[tuple[StudySummary, list[Note]]]:
@@ -80,7 +29,9 @@ def list_studies(store: Store) -> list[tuple[StudySummary, list[Note]]]:
 
 def study_line(study: StudySummary, reasons: list[Note]) -> Any:
     """A line of the list as a document."""
-    return StudyLine(**{name: getattr(study, name) for name in _COLUMNS}, unchecked=reasons)
+    from autotune.api.study_documents import COLUMNS, StudyLine
+
+    return StudyLine(**{name: getattr(study, name) for name in COLUMNS}, unchecked=reasons)
 
 
 @dataclass(frozen=True)
@@ -114,6 +65,8 @@ class StudyDetails:
 
     def document(self, limit: int) -> ShownStudy:
         """The details as a document, with ``limit`` of the fastest settings."""
+        from autotune.api.study_documents import ShownStudy, ShownTrial
+
         columns = ShownTrial.model_fields
         return ShownStudy(
             study=self.study.hash,

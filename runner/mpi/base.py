@@ -41,14 +41,6 @@ class Probe:
 
 PYTHON_LIBRARY = "MPI4PY_LIBMPI"
 """The variable that names the library for mpi4py to load."""
-TRANSPORT = "transport"
-"""Name of the transport in force in the read-back of a run."""
-SERVED_BY = "collectives"
-"""Name of the components that serve collectives in the read-back of a run, if seen."""
-WINDOWS = "windows"
-"""Name of the components that serve one-sided calls in the read-back of a run."""
-PROTOCOLS = "protocols of "
-"""Prefix of the names in the read-back that hold a call's protocols by message size."""
 
 
 REPORTED_FILE = "reported.txt"

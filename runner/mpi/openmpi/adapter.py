@@ -21,14 +21,7 @@ from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
 from runner.files.paths import exists, real_path
 from runner.mpi.abi import OPEN_MPI_ABI
-from runner.mpi.base import (
-    PYTHON_LIBRARY,
-    REPORTED_FILE,
-    TRANSPORT,
-    WINDOWS,
-    Adapter,
-    Probe,
-)
+from runner.mpi.base import PYTHON_LIBRARY, REPORTED_FILE, Adapter, Probe
 from runner.mpi.hosts import (
     DEFAULT_HOSTFILE,
     HOST_LISTS,
@@ -91,7 +84,7 @@ from runner.mpi.openmpi.windows import (
     windows_of,
     without_windows,
 )
-from runner.types import LIBRARY, LaunchSpec, ReadBack
+from runner.types import LIBRARY, TRANSPORT, WINDOWS, LaunchSpec, ReadBack
 
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and their separator."""
