@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -129,7 +129,11 @@ def state_of(store: Store, study: StudyRecord) -> StudyStatus:
     lost_workers = [_worker(w) for w in workers if w.is_lost]
     return StudyStatus(
         study=now.hash[:12],
-        status=_status(now, running, len(lost_workers) < len(workers), proving is not None),
+        status=_status(
+            now,
+            proving is not None,
+            lambda: len(lost_workers) < len(workers) or any(row.alive for row in running),
+        ),
         result=_result(now),
         workers=[_worker(w) for w in workers if not w.is_lost],
         lost=lost_workers,
@@ -167,13 +171,28 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
     if line.status != NEW:
         return line
     try:
-        state = state_of(store, store.get_study(line.id))
+        status = _status_now(store, store.get_study(line.id))
     except WorkError:
-        return replace(line, status=DAMAGE)
-    return replace(line, status=state.status)
+        status = DAMAGE
+    return replace(line, status=status)
 
 
-def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, proving: bool) -> str:
+def _status_now(store: Store, study: StudyRecord) -> str:
+    """What the study does now; it asks for no more than it needs, since a list has many studies."""
+
+    def has_worker() -> bool:
+        return any(not worker.is_lost for worker in store.workers(study.id))
+
+    def has_trial() -> bool:
+        lost = store.lost_trials(study.id)
+        trials = store.trials(study.id)
+        return any(trial.state == "running" and trial.id not in lost for trial in trials)
+
+    proving = store.role_holder(study.id, FINISH) is not None
+    return _status(study, proving, lambda: has_worker() or has_trial())
+
+
+def _status(study: StudyRecord, proving: bool, is_searching: Callable[[], bool]) -> str:
     """What the study does now, if anything; else how it ended.
 
     The failure of one worker is not that of the study while other workers go on.
@@ -182,7 +201,7 @@ def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, prov
         return study.status
     if proving:
         return "proving"
-    return "searching" if workers or any(row.alive for row in running) else study.status
+    return "searching" if is_searching() else study.status
 
 
 def _result(study: StudyRecord) -> SearchAnswer | None:

@@ -11,14 +11,13 @@ from autotune.notes import Note
 from autotune.store import StudyRecord
 from autotune.store.keys import COMPARE, NOISE
 from autotune.study.search_result import Result, damaged_result
-from autotune.study.study_status import FINISHED
 from autotune.terminal.noise import print_noise
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import print_line
 
 
 def print_answer(study: StudyRecord, result: dict[str, Any], unchecked: Sequence[Note]) -> None:
-    """Print what the stored ``result`` of a study says; nothing of a search that has not ended.
+    """Print what the stored ``result`` of a study says.
 
     ``unchecked``: why the results behind it were not checked. Raises WorkError for a damaged one.
     """
@@ -26,7 +25,7 @@ def print_answer(study: StudyRecord, result: dict[str, Any], unchecked: Sequence
         _print_comparison(study, result)
     elif study.key.strategy == NOISE:
         _print_noise(result)
-    elif study.status in FINISHED:
+    else:
         print_result(replace(Result.from_json(result), unchecked=list(unchecked)))
 
 

@@ -1,13 +1,11 @@
-"""Terminal output of stored studies."""
+"""Terminal output of a stored study."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autotune.api.studies import StudyDetails
-from autotune.measurement.result_checks import MARK
-from autotune.notes import Note
-from autotune.store import StudyRecord, StudySummary
+from autotune.api.study_details import StudyDetails
+from autotune.store import StudyRecord
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
 from autotune.study.study_status import FINISHED
@@ -18,6 +16,8 @@ from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
 
 ROOM = 54
 """Columns of a setting in a list at 80 columns, with the figures beside it."""
+_OTHERS = (COMPARE, NOISE)
+"""What is stored of these is printed whatever their status."""
 
 
 def _print_executables(
@@ -40,35 +40,12 @@ def _print_key(study: StudyRecord) -> None:
         print_line(f"{UNGUARDED}: this study proves nothing")
 
 
-def print_list(lines: Sequence[tuple[StudySummary, Sequence[Note]]], label: str) -> None:
-    """Print the list of studies in the database ``label``."""
-    if not lines:
-        print_line(f"no studies in {label}")
-        return
-    rows = [
-        [
-            s.hash[:8],
-            s.app,
-            str(s.ranks),
-            s.strategy,
-            f"{s.trials}",
-            f"{s.runs}",
-            s.status,
-            MARK if reasons else "",
-            s.created_at[:10],
-        ]
-        for s, reasons in lines
-    ]
-    columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "", "begun"]
-    print_table("", columns, rows)
-
-
 def print_study(details: StudyDetails, limit: int, whole: bool) -> None:
     """Print a study with ``limit`` of its fastest settings, in full if ``whole``."""
     study = details.study
     _print_key(study)
-    if study.result is not None:
-        # A study without a result needs no models of results.
+    if study.result is not None and (study.status in FINISHED or study.key.strategy in _OTHERS):
+        # A study without an answer needs no models of results.
         from autotune.terminal.stored_answer import print_answer
 
         print_answer(study, study.result, details.reasons)
