@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -185,6 +186,14 @@ class Adapter(ABC):
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
+
+    @contextmanager
+    def one_launch(self) -> Iterator[None]:
+        """Within the block, which is one launch, an adapter may read files of settings only once.
+
+        What is asked of them after the run is then what was in force when it began.
+        """
+        yield
 
     def one_node(self, spec: LaunchSpec) -> bool:
         """True if all ranks are certainly on the launcher's own node."""
