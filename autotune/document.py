@@ -14,23 +14,8 @@ import textwrap
 from operator import index
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from typing_extensions import TypedDict
-
-from autotune.notes import Note
-
-Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
-"""A number that is written as it is: 1 stays 1 and does not become 1.0."""
-ParameterValue = Annotated[int | float | str, WithJsonSchema({"type": ["string", "number"]})]
-"""The value of a parameter."""
-ValuesByName = dict[str, ParameterValue]
-"""A setting: values by parameter; {} is the default."""
-Ends = tuple[Number | None, Number | None]
-"""Both ends of an interval; None if it is open on that side."""
-Unchecked = Annotated[
-    list[Note], Field(description="Why the results were not checked; empty if they were.")
-]
 
 
 class _OmitNone:
@@ -98,13 +83,6 @@ def from_json(kind: type[Part], data: Any) -> Part:
         place = ".".join(str(part) for part in first["loc"][1:])
         raise ValueError(f"{place}: {first['msg']}") from None
     return parts[0]
-
-
-class LibraryName(TypedDict):
-    """An MPI library."""
-
-    name: str
-    version: str
 
 
 class ErrorDocument(Document):

@@ -98,10 +98,10 @@ SCHEMAS: dict[str, DocumentKind] = {
     ),
     "studies": DocumentKind(
         "Studies in the results database, newest first",
-        "autotune.api.studies:StudyList",
+        "autotune.api.study_documents:StudyList",
         ("studies",),
     ),
-    "show": DocumentKind("One study", "autotune.api.studies:ShownStudy", ("show",)),
+    "show": DocumentKind("One study", "autotune.api.study_documents:ShownStudy", ("show",)),
     "report": DocumentKind("Page that was written", "autotune.cli.report:WrittenPage", ("report",)),
     "apps": DocumentKind("Applications known by name", "autotune.api.clusters:AppList", ("apps",)),
     "doctor": DocumentKind(

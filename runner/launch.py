@@ -8,7 +8,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -180,6 +180,11 @@ class Runner:
         return not began and self.adapter.had_hiccup(record.stderr_tail)
 
     def _launch(self, spec: LaunchSpec) -> RunRecord:
+        # The command before a run may change the files of settings.
+        with nullcontext() if spec.before else self.adapter.one_launch():
+            return self._launch_once(spec)
+
+    def _launch_once(self, spec: LaunchSpec) -> RunRecord:
         self.adapter.refuse_unknown_kinds(spec)
         place = self._new_folder()
         spec = self._confine(spec)

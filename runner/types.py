@@ -50,6 +50,15 @@ LIBRARY = "mca"
 libraries.
 """
 
+TRANSPORT = "transport"
+"""Name of the transport in force in the read-back of a run."""
+SERVED_BY = "collectives"
+"""Name of the components that serve collectives in the read-back of a run, if seen."""
+WINDOWS = "windows"
+"""Name of the components that serve one-sided calls in the read-back of a run."""
+PROTOCOLS = "protocols of "
+"""Prefix of the names in the read-back that hold a call's protocols by message size."""
+
 COMPILING = "note: compiling "
 """Prefix of the line on standard error of our programs that compile and store code."""
 

@@ -10,7 +10,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from autotune.document import Document, Ends, Number, Omitted, from_json, schema_of, to_json
+from autotune.document import Document, Omitted, from_json, schema_of, to_json
+from autotune.json_types import Ends, Number
 
 
 @dataclass

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, computed_field
 
 from autotune.artifacts import ArtifactStore, content_id
-from autotune.document import Number, Omitted, from_json, to_json
+from autotune.document import Omitted, from_json, to_json
+from autotune.json_types import Number
 from autotune.measurement.result_checks import Checks
 from autotune.names import names_path
 from autotune.notes import Note

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from autotune.anova.mixed import MixedTest, mixed_tests, with_ranks
 from autotune.anova.oneway import MIN_LEVEL, OneWay, Values, one_way
 from autotune.anova.table import UNSET
-from autotune.document import Document, Ends, Number, ParameterValue
+from autotune.document import Document
+from autotune.json_types import Ends, Number, ParameterValue
 from autotune.space import Setting, Value
 from runner.types import finite
 

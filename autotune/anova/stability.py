@@ -12,8 +12,9 @@ from typing import Literal
 from autotune.anova.factors import Factor, FactorOptions, judge_factors
 from autotune.anova.oneway import Response, respond
 from autotune.anova.table import CellFacts, RunTable
-from autotune.document import Document, ValuesByName
+from autotune.document import Document
 from autotune.errors import UsageError, WorkError
+from autotune.json_types import ValuesByName
 
 By = Literal["app", "input", "ranks", "cluster", "cell"]
 WAYS: tuple[By, ...] = ("app", "input", "ranks", "cluster", "cell")

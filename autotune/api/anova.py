@@ -24,8 +24,9 @@ from autotune.anova.mixed import Fit, fit
 from autotune.anova.oneway import RESPONSES, Response, Values, respond
 from autotune.anova.stability import WAYS, By, Subset, SubsetRow, stability
 from autotune.anova.table import read_table
-from autotune.document import Document, Number, ValuesByName
+from autotune.document import Document
 from autotune.errors import UsageError
+from autotune.json_types import Number, ValuesByName
 from autotune.notes import Note
 from autotune.report.figures import level_means
 from autotune.report.page import drawn_page

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autotune.datasets.plan import ExplorationPlan, PreparedCell
-from autotune.document import Document, Number
+from autotune.document import Document
+from autotune.json_types import Number
 
 
 class PlannedCell(Document):

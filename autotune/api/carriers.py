@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runner.mpi.base import PROTOCOLS, TRANSPORT, WINDOWS
-from runner.types import ReadBack
+from runner.types import PROTOCOLS, TRANSPORT, WINDOWS, ReadBack
 
 Carriers = dict[str, str]
 """``transport``, ``windows`` and the protocols of each call, in words, by their names."""

@@ -8,7 +8,8 @@ from pydantic import ConfigDict, Field
 
 from autotune.config.app import App
 from autotune.config.cluster import Cluster, cluster_file, load_cluster, read_cluster
-from autotune.document import Document, LibraryName
+from autotune.document import Document
+from autotune.json_types import LibraryName
 from autotune.targets.jobs import Share
 from runner.cpus import cpu_list
 from runner.errors import RunnerError

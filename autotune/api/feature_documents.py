@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from autotune.document import Document, LibraryName, Number
+from autotune.document import Document
+from autotune.json_types import LibraryName, Number
 from runner.trace import FEATURES
 
 

@@ -23,8 +23,9 @@ from autotune.anova.table import STUDY, RunTable, read_table
 from autotune.api.features import read_features
 from autotune.datasets import load
 from autotune.datasets.catalog import is_known
-from autotune.document import Document, Number
+from autotune.document import Document
 from autotune.errors import UsageError, WorkError
+from autotune.json_types import Number
 from autotune.notes import Note
 from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
+from dataclasses import asdict
 from typing import Any
 
 from autotune.api.status import StudyStatus, state_of
@@ -22,7 +23,7 @@ from autotune.measurement.run_history import (
 from autotune.space import Setting
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store.leases import LEASE_S
-from autotune.study.search_result import FINISHED, SESSION
+from autotune.study.study_status import FINISHED, SESSION
 from autotune.wording import count, percent, remaining, seconds, short_setting
 from runner.types import finite
 
@@ -77,8 +78,8 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
         "best": best,
         "left_s": left_s,
         "done": progress,
-        "workers": [row.to_json() for row in state.workers],
-        "running": [row.to_json() for row in state.running],
+        "workers": [asdict(row) for row in state.workers],
+        "running": [asdict(row) for row in state.running],
         "words": words,
     }
 
@@ -118,7 +119,7 @@ def _best(state: StudyStatus, history: RunHistory) -> dict[str, Any] | None:
     if ratios and steps >= 2:
         wide = math.exp(ALMOST_ALL * math.sqrt(variance / len(ratios)))
         band = [finite(best.ratio / wide), finite(best.ratio * wide)]
-    return {**best.to_json(), "runs": len(ratios), "band": band}
+    return {**asdict(best), "runs": len(ratios), "band": band}
 
 
 def _key(values: dict[str, Any]) -> str:

@@ -13,8 +13,9 @@ from pydantic import Field
 from autotune.api.features import read_features
 from autotune.comparison.comparison_document import ComparisonFigures
 from autotune.config.cluster import read_cluster
-from autotune.document import Document, Ends, Number, ValuesByName
+from autotune.document import Document
 from autotune.errors import UsageError
+from autotune.json_types import Ends, Number, ValuesByName
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from autotune.api.target import to_stderr
-from autotune.document import Document, Omitted, ValuesByName
+from autotune.document import Document, Omitted
+from autotune.json_types import ValuesByName
 from autotune.measurement.events import notes_to
 from autotune.measurement.measured_study import WITHOUT_RESULT
 from autotune.measurement.study_executables import current_key, store_executables

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.config.cluster import load_cluster
-from autotune.document import Document, ParameterValue
+from autotune.document import Document
+from autotune.json_types import ParameterValue
 from autotune.space import Space
 from autotune.space.check import SpaceFinding, SpaceReport
 from autotune.space.discover import discover, idle_parameters, outranked_parameters

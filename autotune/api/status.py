@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from pydantic import Field
-
-from autotune.document import Document, Ends, Number, ValuesByName
 from autotune.errors import AutotuneError, WorkError
+from autotune.json_types import Ends, Number, ValuesByName
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.study.screening_summary import ScreeningSummary, stored_summary
-from autotune.study.search_result import FINISH, FINISHED, Result
+from autotune.study.study_status import FINISH, FINISHED
 
 DAMAGE = "damaged"
 
 
-class SearchAnswer(Document):
+@dataclass(frozen=True, kw_only=True)
+class SearchAnswer:
     """The answer of a finished search."""
 
     status: str
@@ -28,7 +27,8 @@ class SearchAnswer(Document):
     gain_ci95: Ends | None
 
 
-class WorkerState(Document):
+@dataclass(frozen=True, kw_only=True)
+class WorkerState:
     """A worker, and how long ago it was seen, in seconds."""
 
     host: str
@@ -36,7 +36,8 @@ class WorkerState(Document):
     seen_s: float
 
 
-class RunningTrial(Document):
+@dataclass(frozen=True, kw_only=True)
+class RunningTrial:
     """A trial that is measured now, and its worker."""
 
     trial: int
@@ -47,7 +48,8 @@ class RunningTrial(Document):
     alive: bool
 
 
-class BestSoFar(Document):
+@dataclass(frozen=True, kw_only=True)
+class BestSoFar:
     """The best setting so far, not proven."""
 
     ratio: Number
@@ -55,7 +57,8 @@ class BestSoFar(Document):
     setting: ValuesByName
 
 
-class ExpiredPublication(Document):
+@dataclass(frozen=True, kw_only=True)
+class ExpiredPublication:
     """A published file that has expired, with the commands for it."""
 
     words: str
@@ -66,10 +69,11 @@ class ExpiredPublication(Document):
     commands: dict[str, str]
 
 
-class StudyStatus(Document):
+@dataclass(frozen=True, kw_only=True)
+class StudyStatus:
     """What the workers of a study do now."""
 
-    schema_: Literal["autotune-status-1"] = Field(default="autotune-status-1", alias="schema")
+    schema: Literal["autotune-status-1"] = "autotune-status-1"
     study: str
     status: str
     result: SearchAnswer | None
@@ -125,7 +129,11 @@ def state_of(store: Store, study: StudyRecord) -> StudyStatus:
     lost_workers = [_worker(w) for w in workers if w.is_lost]
     return StudyStatus(
         study=now.hash[:12],
-        status=_status(now, running, len(lost_workers) < len(workers), proving is not None),
+        status=_status(
+            now,
+            proving is not None,
+            lambda: len(lost_workers) < len(workers) or any(row.alive for row in running),
+        ),
         result=_result(now),
         workers=[_worker(w) for w in workers if not w.is_lost],
         lost=lost_workers,
@@ -163,13 +171,28 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
     if line.status != NEW:
         return line
     try:
-        state = state_of(store, store.get_study(line.id))
+        status = _status_now(store, store.get_study(line.id))
     except WorkError:
-        return dataclasses.replace(line, status=DAMAGE)
-    return dataclasses.replace(line, status=state.status)
+        status = DAMAGE
+    return replace(line, status=status)
 
 
-def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, proving: bool) -> str:
+def _status_now(store: Store, study: StudyRecord) -> str:
+    """What the study does now; it asks for no more than it needs, since a list has many studies."""
+
+    def has_worker() -> bool:
+        return any(not worker.is_lost for worker in store.workers(study.id))
+
+    def has_trial() -> bool:
+        lost = store.lost_trials(study.id)
+        trials = store.trials(study.id)
+        return any(trial.state == "running" and trial.id not in lost for trial in trials)
+
+    proving = store.role_holder(study.id, FINISH) is not None
+    return _status(study, proving, lambda: has_worker() or has_trial())
+
+
+def _status(study: StudyRecord, proving: bool, is_searching: Callable[[], bool]) -> str:
     """What the study does now, if anything; else how it ended.
 
     The failure of one worker is not that of the study while other workers go on.
@@ -178,7 +201,7 @@ def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, prov
         return study.status
     if proving:
         return "proving"
-    return "searching" if workers or any(row.alive for row in running) else study.status
+    return "searching" if is_searching() else study.status
 
 
 def _result(study: StudyRecord) -> SearchAnswer | None:
@@ -187,6 +210,9 @@ def _result(study: StudyRecord) -> SearchAnswer | None:
         return None
     if "recommended" not in study.result:
         return None
+    # A study without an answer needs no models of results.
+    from autotune.study.search_result import Result
+
     answer = Result.from_json(study.result)
     return SearchAnswer(
         status=answer.status,

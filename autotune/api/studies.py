@@ -1,75 +1,13 @@
-"""Stored studies: the lines of their list, and one in detail."""
+"""The list of stored studies."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, get_type_hints
+from typing import Any
 
-from pydantic import Field, create_model
-
-from autotune.api.carriers import Carriers, carried_by
 from autotune.api.status import as_now
-from autotune.document import Document, Number, Unchecked, ValuesByName
 from autotune.measurement.result_checks import StoredAnswer, unchecked
-from autotune.measurement.study_executables import stored_executables
 from autotune.notes import Note
-from autotune.space import Setting
-from autotune.store import BestRuns, Store, StudyRecord, StudySummary
-from autotune.store.model import DEFAULT_KEY, TrialRecord
-from autotune.targets.executables import ExecutableChange, ExecutableFile, changes_of
-from autotune.targets.rows import ExecutableRows
-
-_COLUMNS = {f.name: get_type_hints(StudySummary)[f.name] for f in fields(StudySummary)}
-del _COLUMNS["terms"]
-StudyLine: Any = create_model(
-    "StudyLine",
-    __base__=Document,
-    __doc__="A line of the list of studies.",
-    **{name: (kind, ...) for name, kind in _COLUMNS.items()}
-    | {
-        "recommended": (
-            _COLUMNS["recommended"],
-            Field(description="The setting of its answer, empty for the default; null: no answer."),
-        ),
-        "unchecked": (Unchecked, ...),
-    },
-)
-"""A row of ``autotune studies``: the columns of :class:`StudySummary`, and why it is unchecked."""
-StudyList: Any = list[StudyLine]
-
-
-class ShownTrial(Document):
-    """A setting of a study."""
-
-    number: int
-    setting: ValuesByName
-    state: str
-    estimate: Number | None
-    """Time divided by that of the default."""
-    reason: str
-
-
-class ShownStudy(Document):
-    """A study: its answer, its fastest settings, and how its runs ended."""
-
-    study: str
-    """Hash of the study."""
-    status: str
-    result: dict[str, Any] | None
-    """Result of search, of compare (without a, b and schema) or of noise; null before the end."""
-    unchecked: Unchecked
-    best: list[BestRuns]
-    """Fastest settings by the median of all their runs."""
-    run_states: dict[str, int]
-    """Number of runs by state."""
-    executables: ExecutableRows
-    changed: list[str]
-    """Those of these files that have changed since, in words."""
-    carried: dict[str, dict[str, str]]
-    """What carried the messages, by setting."""
-    trials: list[ShownTrial]
+from autotune.store import Store, StudySummary
 
 
 def list_studies(store: Store) -> list[tuple[StudySummary, list[Note]]]:
@@ -80,72 +18,6 @@ def list_studies(store: Store) -> list[tuple[StudySummary, list[Note]]]:
 
 def study_line(study: StudySummary, reasons: list[Note]) -> Any:
     """A line of the list as a document."""
-    return StudyLine(**{name: getattr(study, name) for name in _COLUMNS}, unchecked=reasons)
+    from autotune.api.study_documents import COLUMNS, StudyLine
 
-
-@dataclass(frozen=True)
-class StudyDetails:
-    """A study with what its runs show; ``carriers``: what carried the messages, by setting."""
-
-    study: StudyRecord
-    best: Sequence[BestRuns]
-    run_states: dict[str, int]
-    trials: Sequence[TrialRecord]
-    files: Sequence[ExecutableFile]
-    changes: Sequence[ExecutableChange]
-    reasons: list[Note]
-    carriers: dict[str, Carriers]
-
-    @classmethod
-    def of(cls, study: StudyRecord, store: Store) -> StudyDetails:
-        """The details of a study."""
-        best = store.best(study.id, sys.maxsize)
-        files = stored_executables(store, study.id)
-        return cls(
-            study=study,
-            best=best,
-            run_states=store.run_counts(study.id, "state"),
-            trials=store.trials(study.id),
-            files=files,
-            changes=changes_of(files),
-            reasons=unchecked(StoredAnswer.of_study(study)),
-            carriers={key: _carriers_of(store, study, key) for key in _shown_keys(study, best)},
-        )
-
-    def document(self, limit: int) -> ShownStudy:
-        """The details as a document, with ``limit`` of the fastest settings."""
-        columns = ShownTrial.model_fields
-        return ShownStudy(
-            study=self.study.hash,
-            status=self.study.status,
-            result=self.study.result,
-            unchecked=self.reasons,
-            best=list(self.best[:limit]),
-            run_states=self.run_states,
-            executables=[file.row for file in self.files],
-            changed=[change.words for change in self.changes],
-            carried=self.carriers,
-            trials=[ShownTrial(**{n: getattr(t, n) for n in columns}) for t in self.trials],
-        )
-
-
-def _shown_keys(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
-    """Keys of two settings: of the default and the recommended one, else of the best ones seen."""
-    keys = [b.key for b in best]
-    recommendation = (study.result or {}).get("recommended")
-    first = [DEFAULT_KEY] if DEFAULT_KEY in keys else []
-    first += [
-        key for key in keys if recommendation and Setting.parse(key).to_json() == recommendation
-    ]
-    return list(dict.fromkeys([*first, *keys]))[:2]
-
-
-def _carriers_of(store: Store, study: StudyRecord, key: str) -> Carriers:
-    """What carried the messages in the valid runs of a setting, the last one first.
-
-    Some is seen only in the warm-up (windows).
-    """
-    carriers: Carriers = {}
-    for run in store.runs(study.id, setting_key=key, states=("ok",)):
-        carriers |= carried_by(run.record.read_back)
-    return carriers
+    return StudyLine(**{name: getattr(study, name) for name in COLUMNS}, unchecked=reasons)

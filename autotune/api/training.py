@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from autotune.document import Document, Number
+from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.files import write_text
+from autotune.json_types import Number
 from autotune.notes import Note
 from autotune.prediction import CHOICES, THESIS, TrainingSet, model_of
 from autotune.prediction import train as fit

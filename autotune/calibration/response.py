@@ -21,7 +21,8 @@ from typing_extensions import TypedDict
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.calibration.points import Point
-from autotune.document import Number, ValuesByName, from_json, to_json
+from autotune.document import from_json, to_json
+from autotune.json_types import Number, ValuesByName
 from autotune.space import Setting
 
 SCHEMA = "autotune-calibration-1"

@@ -41,8 +41,8 @@ COMMANDS = {
     "collectives": "collectives:collectives",
     "importance": "importance:importance_of",
     "studies": "studies:studies",
-    "show": "studies:show",
-    "export": "studies:export",
+    "show": "show:show",
+    "export": "export:export",
     "report": "report:report",
     "ui": "ui:ui",
     "apps": "cluster_commands:apps",
@@ -65,7 +65,9 @@ def build() -> Callable[..., Any]:
     """The whole command-line interface as one callable."""
     app = _typer(completion=True, name="autotune", cls=_Group, help=HELP, no_args_is_help=True)
     app.callback()(_root)
-    return typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
+    _convert_lightly(command)
+    return command  # type: ignore[no-any-return]
 
 
 def summary(name: str) -> str:
@@ -114,12 +116,13 @@ class _Lazy(Mapping[str, Any]):
 
 
 def _plain(command: Any) -> Any:
-    """The command; its help shows arguments as manual pages do.
+    """The command; its help shows arguments as manual pages do, and plain values load no pydantic.
 
     So ``[-- PROGRAM ARGS]`` for ``[[-- PROGRAM ARGS]]...`` and ``STUDY`` for ``STUDY <str>``.
     """
     for below in getattr(command, "commands", {}).values():
         _plain(below)
+    _convert_lightly(command)
     for parameter in command.params:
         if parameter.param_type_name == "argument":
             several = "..." if parameter.nargs != 1 else ""
@@ -127,6 +130,38 @@ def _plain(command: Any) -> Any:
             parameter.display_type_rich = _no_type
             parameter.get_usage_pieces = partial(_usage, parameter)
     return command
+
+
+def _convert_lightly(command: Any) -> None:
+    """Let the parameters of a command, its ``--help`` included, convert as :class:`_Conversion`."""
+    parameters = command.get_params
+
+    def light_parameters(ctx: Any) -> Any:
+        listed = parameters(ctx)
+        for parameter in listed:
+            parameter._runtime_param = parameter._runtime_param or _Conversion()
+        return listed
+
+    command.get_params = light_parameters
+
+
+class _Conversion:
+    """Converts the value of a parameter as typer does, except one that stays as it is.
+
+    Typer makes a model of pydantic for every parameter that is not a flag, given or not, and the
+    import of pydantic takes half as long as a short command.
+    """
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The value as the command takes it; raises typer's error for a wrong one."""
+        is_single = param.nargs == 1 and not param.multiple
+        is_text = isinstance(value, str)
+        if is_single and (value is None or (is_text and param.type_descriptor.annotation is str)):
+            return value
+        if is_single and not is_text and value == param.default:
+            return value
+        param._runtime_param = None  # Typer then makes its own.
+        return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 
 
 def _usage(argument: Any, ctx: Any) -> list[str]:

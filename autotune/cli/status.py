@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
-from autotune.study.search_result import FINISHED
+from autotune.study.study_status import FINISHED
 from autotune.terminal.render import print_line, write_document
 from autotune.terminal.status import print_expired, print_status
 
@@ -49,7 +50,7 @@ def status(
         record = database.get_study(newest[0].id) if study is None else database.find_study(study)
         while True:
             record = database.follow_moved(database.get_study(record.id))
-            data = state_of(database, record).model_copy(update={"expired": expirations})
+            data = replace(state_of(database, record), expired=expirations)
             if write_document(data, json_out):
                 print_status(data)
             if not live or data.status in FINISHED:

@@ -18,7 +18,7 @@ from autotune.collectives.measurement import at_size
 from autotune.collectives.switch_points import LIBRARY, switch_points
 from autotune.collectives.table_proof import at, proof_plan
 from autotune.collectives.tournament import TableEntry
-from autotune.document import Number
+from autotune.json_types import Number
 from autotune.measurement.budget import Budget, BudgetSpent
 from autotune.measurement.evaluator import Evaluator
 from autotune.measurement.events import PhaseStarted, Watcher, silent

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from autotune.collectives.measurement import at_size
 from autotune.collectives.tournament import TableEntry
-from autotune.document import Number
 from autotune.errors import WorkError
+from autotune.json_types import Number
 from autotune.measurement.budget import Budget, BudgetSpent
 from autotune.measurement.evaluator import Evaluator
 from autotune.measurement.events import Watcher, silent

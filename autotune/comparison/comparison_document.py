@@ -8,7 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from autotune.document import Document, Ends, Number, Omitted, Unchecked, ValuesByName
+from autotune.document import Document, Omitted
+from autotune.json_types import Ends, Number, Unchecked, ValuesByName
 from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting

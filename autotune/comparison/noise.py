@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from autotune.document import Document, Number, Omitted
+from autotune.document import Document, Omitted
+from autotune.json_types import Number
 from autotune.measurement.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.measurement.events import PhaseStarted, Watcher, silent
 from autotune.measurement.measured_study import WITHOUT_RESULT, MeasuredStudy

@@ -16,9 +16,6 @@ import os
 import stat
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
-from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from runner.files import MIB, paths, read_text
 from runner.files.trusted_path import weakness
@@ -26,15 +23,6 @@ from runner.passwords import has_password
 
 VARIABLE = "AUTOTUNE_SITE"
 FILE = "site.toml"
-
-
-class SiteFile(BaseModel):
-    """What ``site.toml`` says."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    store: str = ""
-    """Path or URL of the results database of all users, without a password; empty: each user's."""
 
 
 def site_directories() -> list[Path]:
@@ -59,7 +47,10 @@ def site_store() -> str:
         file = directory / FILE
         if not paths.is_file(file):
             continue
-        site = read_toml(_text(file), str(file), SiteFile)
+        # Few machines have such a file, and every command that opens a database comes here.
+        from autotune.config.site_file import read_site
+
+        site = read_site(_text(file), str(file))
         if has_password(site.store):
             raise UsageError(
                 f"{file}: store holds a password, and all users can read it; write the URL without "

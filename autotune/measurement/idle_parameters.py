@@ -17,9 +17,9 @@ from autotune.measurement.run_history import WARMUP, RunHistory
 from autotune.notes import Note
 from autotune.space import Setting, Space, Value
 from autotune.space.parameter import needed_call
-from runner.mpi.base import TRANSPORT, Adapter
+from runner.mpi.base import Adapter
 from runner.mpi.discover import families
-from runner.types import ReadBack, RunRecord
+from runner.types import TRANSPORT, ReadBack, RunRecord
 
 NO_COMPONENT = "its component was not opened"
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
 from typing_extensions import TypedDict
 
+from autotune.json_types import Described
 from autotune.notes import Note
 from autotune.space.commutativity import commutative_values
 from autotune.store import StudyKey, StudyRecord, StudySummary
@@ -57,7 +57,7 @@ class ResultChecks(TypedDict):
 
 Checks = Annotated[
     ResultChecks | None,
-    Field(description="What was checked of the results; null: nothing was measured."),
+    Described("What was checked of the results; null: nothing was measured."),
 ]
 
 UNCHECKED = "result.unchecked"

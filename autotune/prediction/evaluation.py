@@ -20,7 +20,8 @@ from autotune.anova.classwide import BEST_SINGLE, direct_setting
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import dataset_table
 from autotune.datasets import load
-from autotune.document import Document, Number
+from autotune.document import Document
+from autotune.json_types import Number
 from autotune.prediction.composed import ComposedModel
 from autotune.prediction.examples import Example, Floats, TrainingSet, means
 from autotune.prediction.predictor import KINDS

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict
 
-from autotune.document import Document, Unchecked, to_json
+from autotune.document import Document, to_json
+from autotune.json_types import Unchecked
 from autotune.notes import Note
 
 

@@ -16,7 +16,7 @@ from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, e
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
-from autotune.study.library_switch import switch_words
+from autotune.study.library_sentences import switch_words
 from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.study.search_result import Finalist, Result
 from autotune.wording import (

@@ -14,10 +14,12 @@ for all other reductions of Intel MPI 2021.18.1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from autotune.space.parameter import Parameter
-from autotune.space.setting import Value
-from autotune.space.space import Space
+if TYPE_CHECKING:  # Commands that only read a stored result import this module.
+    from autotune.space.parameter import Parameter
+    from autotune.space.setting import Value
+    from autotune.space.space import Space
 
 LIBRARY_CHOOSES = ("0", "ignore")
 RIGHT: Mapping[str, Mapping[int, str]] = {

@@ -8,10 +8,8 @@ from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import lru_cache
 from typing import Annotated, Any, Self
 
-from pydantic import PlainSerializer, PlainValidator
-
-from autotune.document import ValuesByName
 from autotune.errors import UsageError
+from autotune.json_types import ValuesByName
 
 Value = int | float | str
 """The value of a parameter; booleans are the integers 0 and 1."""
@@ -218,7 +216,16 @@ def _setting(value: Any) -> Setting:
     return value if isinstance(value, Setting) else Setting(value)
 
 
-SettingValues = Annotated[
-    Setting, PlainValidator(_setting), PlainSerializer(Setting.to_json, return_type=ValuesByName)
-]
-"""A setting in a document, where it is an object of its values."""
+class _AsValues:
+    """Reads and writes a setting in a document, where it is an object of its values."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic import PlainSerializer, PlainValidator
+
+        reader = PlainValidator(_setting)
+        writer = PlainSerializer(Setting.to_json, return_type=ValuesByName)
+        return handler.generate_schema(Annotated[Setting, reader, writer])
+
+
+SettingValues = Annotated[Setting, _AsValues()]
+"""A setting in a document."""

@@ -37,8 +37,8 @@ from autotune.study.search_result import (
     Finalist,
     Result,
     RoundOutcome,
-    Status,
 )
+from autotune.study.study_status import Status
 from autotune.study.study_warnings import rejection_rows, study_warnings
 from autotune.study.trial_store import Trial
 from autotune.wording import LOOKS_BETTER, seconds, share

@@ -1,7 +1,8 @@
 """The launches of a search under each of its MPI libraries, and the switch to another library.
 
 The start-up of a launch is its wall time without the program's own figure, where the program prints
-one. Nothing is measured for either.
+one. Nothing is measured for either. :mod:`autotune.study.library_sentences` says the switch in
+words.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.discover import adapter
 from runner.types import RunRecord
 
-if TYPE_CHECKING:  # Commands that only read a stored result import this module.
+if TYPE_CHECKING:
     from autotune.measurement.other_library import OtherLibrary
     from autotune.measurement.run_history import RunHistory
     from autotune.targets.target import Target
 from autotune.study.search_result import LibraryLaunches, SwitchedLibrary
-from autotune.wording import seconds
 
 
 def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[LibraryLaunches]:
@@ -109,43 +109,3 @@ def _variables(target: Target) -> dict[str, str]:
         return adapter(target.library).python_variables(environment)
     folders = target.library_folders
     return {LOADER_PATH: joined_folders(folders, os.environ)} if folders else {}
-
-
-def switch_words(switch: SwitchedLibrary) -> list[str]:
-    """The switch in sentences, for people."""
-    before, after = switch["before"], switch["after"]
-    one, other = (f"{row['name']} {row['version']}" for row in (before, after))
-    words = [f"The setting is for {other}, the default for {one} ({before['path']})."]
-    words.append(f"Its launcher is {after['launcher']}.")
-    if switch["variables"]:
-        names = " and ".join(switch["variables"])
-        words.append(f"The program loads this library by {names}, which the line below sets.")
-    else:
-        words.append("The program loads this library without further variables.")
-    if switch["links"]:
-        words.append(
-            f"{switch['links']} is a folder of autotune's cache, with links to the library under "
-            "the names that programs ask for: do not remove it, or copy it."
-        )
-    if not switch["same_family"]:
-        words.append(
-            f"Options, variables and parameter files for {before['name']} do not apply to it."
-        )
-    if switch["dropped"]:
-        words.append(f"In force under {one} only: {', '.join(switch['dropped'])}.")
-    words.append(_start_words(one, other, switch))
-    return words
-
-
-def _start_words(one: str, other: str, switch: SwitchedLibrary) -> str:
-    """What the start of the program has to do with the gain, and how long it takes."""
-    if switch["timed"] == "wall":
-        return "Whole launches were compared, so the gain has the start under each library in it."
-    first, second = switch["before"]["start_s"], switch["after"]["start_s"]
-    method = "Each run was started anew under its library; the gain is that of the program's figure"
-    if first is None or second is None:
-        return f"{method}."
-    return (
-        f"{method}, without what a launch takes beside it: {seconds(first)} under {one}, "
-        f"{seconds(second)} under {other} (medians)."
-    )

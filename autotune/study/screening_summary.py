@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypedDict
 
-from autotune.document import Number
 from autotune.errors import UsageError, WorkError
+from autotune.json_types import Number
 from autotune.store import Store, StudyRecord
 from autotune.store.model import PRUNED
 from autotune.wording import count, percent, seconds

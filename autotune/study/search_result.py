@@ -7,46 +7,23 @@ that only read a stored result import this module, which needs no statistics.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 from typing_extensions import TypedDict
 
-from autotune.document import (
-    Ends,
-    LibraryName,
-    Number,
-    Omitted,
-    Unchecked,
-    ValuesByName,
-    from_json,
-    to_json,
-)
+from autotune.document import Omitted, from_json, to_json
 from autotune.errors import WorkError
+from autotune.json_types import Ends, LibraryName, Number, Unchecked, ValuesByName
 from autotune.measurement.result_checks import Checks
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.setting import SettingValues
 from autotune.study.screening_summary import ScreeningSummary
+from autotune.study.study_status import Status
 from autotune.targets.rows import ExecutableRows, MpiChoiceRow, Origin, ProposedFigure
 from autotune.wording import HEADLINES, Metric, ParameterNames, interval, percent, share
 
-Status = Literal[
-    "recommended",
-    "keep_default",
-    "contradicted",
-    "inconclusive",
-    "too_noisy",
-    "unguarded",
-    "interrupted",
-]
-"""The possible answers; ``unguarded`` means measured without the guard, so nothing is proven.
-
-``contradicted``: a setting won its proof, and an objection speaks against it, so nothing is
-recommended.
-"""
-FINISHED: tuple[str, ...] = tuple(one for one in get_args(Status) if one != "interrupted")
-"""The statuses of a study that has ended with a result."""
 NOTHING_LEFT = "the strategy has nothing left to try"
 NOTHING_NEW = "the strategy looked for a new setting for long and met none"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
@@ -54,10 +31,6 @@ BUDGET_GONE = "the budget is spent"
 """The end of a search in which rejected or long runs used part of that reserve."""
 MORE_TRIALS = 10
 """Number of trials that is proposed if only trials are bounded: a continued search proves again."""
-FINISH = "finish"
-"""The role of the worker that makes the proofs of the whole study."""
-SESSION = "session:"
-"""Beginning of the names under which a study stores its sessions."""
 
 
 class Rejections(TypedDict):

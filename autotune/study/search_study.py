@@ -52,15 +52,13 @@ from autotune.study.screening_summary import LINK, stored_summary
 from autotune.study.search_result import (
     BUDGET_GONE,
     BUDGET_SPENT,
-    FINISH,
-    FINISHED,
     NOTHING_LEFT,
-    SESSION,
     LibraryLaunches,
     Result,
     SwitchedLibrary,
 )
 from autotune.study.study_request import SearchRequest
+from autotune.study.study_status import FINISH, FINISHED, SESSION
 from autotune.study.study_warnings import sharing_warnings
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.provenance import provenance_of

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
 from typing_extensions import TypedDict
 
-from autotune.document import Number
+from autotune.json_types import Described, Number
 
 Kind = Literal["program", "library", "source"]
 """What a file is to the ranks that ran it."""
@@ -26,8 +25,8 @@ class ExecutableRow(TypedDict):
 
 ExecutableRows = Annotated[
     list[ExecutableRow],
-    Field(
-        description="Files that the ranks ran, as far as they were seen: executables, libraries of "
+    Described(
+        "Files that the ranks ran, as far as they were seen: executables, libraries of "
         "the program's own, and Python sources behind a wrapper, with their SHA-256."
     ),
 ]

@@ -9,11 +9,10 @@ from autotune.errors import WorkError
 from runner.cpus import count_cores
 from runner.launch import Runner
 from runner.machine import describe_machine
-from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.probe.command import empty_program
-from runner.types import LaunchSpec, RunRecord
+from runner.types import TRANSPORT, LaunchSpec, RunRecord
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from autotune.measurement.result_checks import (
 )
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.library_switch import switch_words
+from autotune.study.library_sentences import switch_words
 from autotune.study.screening_summary import screening_words
 from autotune.study.search_result import (
     DecidingStep,

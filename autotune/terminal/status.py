@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autotune.api.status import ExpiredPublication, RunningTrial, SearchAnswer, StudyStatus
 from autotune.study.screening_summary import screening_words
-from autotune.study.search_result import FINISHED
+from autotune.study.study_status import FINISHED
 from autotune.terminal.render import print_line, print_table
 from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
 

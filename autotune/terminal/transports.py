@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from autotune.api.carriers import Carriers
 from autotune.terminal.render import print_hanging, print_line
-from runner.mpi.base import PROTOCOLS
+from runner.types import PROTOCOLS
 
 
 def print_transports(runs: Mapping[str, Carriers]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from autotune.api.live import live_state
-from autotune.study.search_result import FINISHED
+from autotune.study.study_status import FINISHED
 from autotune.ui.site import Site, View
 from autotune.ui.study import find
 

@@ -19,7 +19,7 @@ from autotune.report.page import Section
 from autotune.report.parallel import parallel_coordinates
 from autotune.report.study import study_section
 from autotune.store import Store, StoredRun, StudyRecord
-from autotune.study.search_result import FINISHED
+from autotune.study.study_status import FINISHED
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View, number
 from autotune.wording import Metric, seconds, whole_number

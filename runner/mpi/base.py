@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -41,14 +42,6 @@ class Probe:
 
 PYTHON_LIBRARY = "MPI4PY_LIBMPI"
 """The variable that names the library for mpi4py to load."""
-TRANSPORT = "transport"
-"""Name of the transport in force in the read-back of a run."""
-SERVED_BY = "collectives"
-"""Name of the components that serve collectives in the read-back of a run, if seen."""
-WINDOWS = "windows"
-"""Name of the components that serve one-sided calls in the read-back of a run."""
-PROTOCOLS = "protocols of "
-"""Prefix of the names in the read-back that hold a call's protocols by message size."""
 
 
 REPORTED_FILE = "reported.txt"
@@ -193,6 +186,14 @@ class Adapter(ABC):
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
+
+    @contextmanager
+    def one_launch(self) -> Iterator[None]:
+        """Within the block, which is one launch, an adapter may read files of settings only once.
+
+        What is asked of them after the run is then what was in force when it began.
+        """
+        yield
 
     def one_node(self, spec: LaunchSpec) -> bool:
         """True if all ranks are certainly on the launcher's own node."""

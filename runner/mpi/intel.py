@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from runner.errors import RunnerUsageError
 from runner.files.paths import is_file, real_path
-from runner.mpi.base import TRANSPORT, Probe
+from runner.mpi.base import Probe
 from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.intel_info import COMMAND, read_parameters
 from runner.mpi.intel_startup import (
@@ -32,7 +32,7 @@ from runner.mpi.intel_startup import (
 )
 from runner.mpi.library import Library
 from runner.mpi.mpiexec_conf import NONE, conf_files, variables_in
-from runner.types import LIBRARY, LaunchSpec, ReadBack
+from runner.types import LIBRARY, TRANSPORT, LaunchSpec, ReadBack
 
 FAMILY = "impi"
 ROOT = "I_MPI_ROOT"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from autotune.space import Setting
-from autotune.study.search_result import NOTHING_LEFT, Result, Status
+from autotune.study.search_result import NOTHING_LEFT, Result
+from autotune.study.study_status import Status
 from autotune.terminal.command_line import on_this_target, option_words, own_name, remember_command
 from autotune.terminal.follow_up import follow_up
 from tests.cli.conftest import Cli, Outcome

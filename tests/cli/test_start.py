@@ -92,6 +92,12 @@ READING = [
 ]  # fmt: skip
 
 
+LIGHT = [
+    ("--help",), ("--version",), ("studies",), ("status",), ("show", "2"), ("show", "3"),
+]  # fmt: skip
+"""The studies 2 and 3 have no answer."""
+
+
 @pytest.fixture(scope="module")
 def imported(database: Path) -> dict[str, set[str]]:
     """What one process has imported after all of these, in this order."""
@@ -115,6 +121,13 @@ def test_a_command_that_reads_studies_imports_the_database_only(
         found = imported[" ".join(line)]
         assert "sqlalchemy" in found, "the test looks at the wrong process"
         assert not found & HEAVY, line
+
+
+def test_a_study_without_an_answer_is_read_without_models(database: Path) -> None:
+    """The import of pydantic takes half as long as a short command."""
+    for line, found in _imported(database, LIGHT).items():
+        assert not found & (HEAVY | {"pydantic"}), line
+    assert "sqlalchemy" in found, "the test looks at the wrong process"
 
 
 def test_help_of_a_command_that_measures_needs_no_search_or_statistics() -> None:

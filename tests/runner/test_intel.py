@@ -12,13 +12,12 @@ import pytest
 
 from runner.errors import RunnerUsageError
 from runner.mpi import discover
-from runner.mpi.base import TRANSPORT
 from runner.mpi.intel import IntelMpi
 from runner.mpi.intel_info import parse, read_parameters, words_of
 from runner.mpi.intel_startup import FILE, idle_under, parse_startup
 from runner.mpi.library import Library, enumerated_values
 from runner.mpi.mpiexec_conf import conf_files, variables_in
-from runner.types import LIBRARY, LaunchSpec, ReadBack
+from runner.types import LIBRARY, TRANSPORT, LaunchSpec, ReadBack
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"

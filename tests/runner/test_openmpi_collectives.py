@@ -10,7 +10,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from runner.launch import Runner
-from runner.mpi.base import SERVED_BY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi.collectives import (
@@ -22,7 +21,7 @@ from runner.mpi.openmpi.collectives import (
     operations_of,
     parse_component_log,
 )
-from runner.types import LaunchSpec, ReadBack, RunRecord
+from runner.types import SERVED_BY, LaunchSpec, ReadBack, RunRecord
 from tests.mpis import built, library_named
 
 SOURCE = (Path(__file__).parents[1] / "collectives.c").read_text()

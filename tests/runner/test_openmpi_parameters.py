@@ -14,8 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import RunnerError
-from runner.mpi.library import ParamInfo
+from runner.mpi.library import Library, ParamInfo
+from runner.mpi.openmpi.adapter import OpenMPI
 from runner.mpi.openmpi.parameters import parse_ompi_info, read_parameters, system_folder
+from runner.types import LaunchSpec
 from tests.mpis import built, library_named
 from tests.refusals import refused
 
@@ -169,3 +171,25 @@ def test_the_system_file_is_the_one_that_ranks_read(name: str, tmp_path: Path) -
     assert match is not None
     file = Path(match[1].split(",")[-1])
     assert system_folder(library).resolve() / "openmpi-mca-params.conf" == file.resolve()
+
+
+def test_files_of_parameters_are_read_once_in_a_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = tmp_path / ".openmpi" / "mca-params.conf"
+    file.parent.mkdir()
+    hosts = "orte_default_hostfile = hosts\n"
+    file.write_text(hosts)
+    adapter = OpenMPI(Library("openmpi", "4.1.4", str(tmp_path), "mpirun", {}))
+    spec = LaunchSpec(program=("true",), ranks=2)
+    with adapter.one_launch():
+        assert adapter.names_hosts(spec)
+        file.write_text("")
+        assert adapter.names_hosts(spec)
+    assert not adapter.names_hosts(spec)
+    with adapter.one_launch():
+        assert not adapter.names_hosts(spec)
+        file.write_text(hosts)
+    with adapter.one_launch():
+        assert adapter.names_hosts(spec)

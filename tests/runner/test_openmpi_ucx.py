@@ -11,7 +11,6 @@ import pytest
 
 from autotune.space import Space, load_space
 from runner.launch import Runner
-from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.openmpi.traffic import idle_under
@@ -24,7 +23,7 @@ from runner.mpi.openmpi.ucx import (
     ucx_variables,
     uses_ucx,
 )
-from runner.types import LaunchSpec, ReadBack, RunRecord
+from runner.types import TRANSPORT, LaunchSpec, ReadBack, RunRecord
 from tests.mpis import built
 from tests.runner.test_openmpi_protocols import TABLES
 from tests.started import started

@@ -9,12 +9,11 @@ import pytest
 
 from autotune.space import load_space
 from runner.launch import Runner
-from runner.mpi.base import WINDOWS
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.openmpi.ucx import UcxLog
 from runner.mpi.openmpi.windows import components_of, watching_windows, without_windows
-from runner.types import LaunchSpec, ReadBack, RunRecord
+from runner.types import WINDOWS, LaunchSpec, ReadBack, RunRecord
 from tests.mpis import PING_PONG, built, library_named
 
 PROGRAM = r"""

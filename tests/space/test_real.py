@@ -11,10 +11,9 @@ import pytest
 
 from autotune.space import InactiveParameters, load_space
 from autotune.space.check import check_file
-from runner.mpi.base import PROTOCOLS, TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.types import LaunchSpec
+from runner.types import PROTOCOLS, TRANSPORT, LaunchSpec
 from tests.started import started
 
 PROGRAM = """

@@ -15,9 +15,8 @@ from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.strategies import DEFAULTS
 from autotune.strategies.codec import Codec
-from runner.mpi.base import TRANSPORT
 from runner.mpi.library import Library
-from runner.types import ReadBack, RunRecord
+from runner.types import TRANSPORT, ReadBack, RunRecord
 from tests.space.libraries import NEW
 
 FACTS = {"ranks": 4, "cores": 2, "nodes": 1}

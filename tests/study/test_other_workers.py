@@ -17,8 +17,8 @@ from autotune.store import Store, StudyRecord
 from autotune.store.leases import BEAT_S, LEASE_BEATS, LeaseWatch
 from autotune.study import loop, search_study
 from autotune.study.procedure import run_procedure
-from autotune.study.search_result import FINISH
 from autotune.study.search_study import takes_finish
+from autotune.study.study_status import FINISH
 from autotune.study.trial_store import StoredTrials
 from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator

@@ -28,7 +28,8 @@ from autotune.study.conclusion import (
     round_rows,
 )
 from autotune.study.procedure import run_procedure
-from autotune.study.search_result import SESSION, Result
+from autotune.study.search_result import Result
+from autotune.study.study_status import SESSION
 from autotune.study.study_warnings import study_warnings
 from autotune.study.trial_store import StoredTrials
 from autotune.testing.simulation import SimulatedEvaluator

@@ -11,7 +11,8 @@ import dataclasses
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
@@ -21,14 +22,7 @@ from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
 from runner.files.paths import exists, real_path
 from runner.mpi.abi import OPEN_MPI_ABI
-from runner.mpi.base import (
-    PYTHON_LIBRARY,
-    REPORTED_FILE,
-    TRANSPORT,
-    WINDOWS,
-    Adapter,
-    Probe,
-)
+from runner.mpi.base import PYTHON_LIBRARY, REPORTED_FILE, Adapter, Probe
 from runner.mpi.hosts import (
     DEFAULT_HOSTFILE,
     HOST_LISTS,
@@ -91,7 +85,7 @@ from runner.mpi.openmpi.windows import (
     windows_of,
     without_windows,
 )
-from runner.types import LIBRARY, LaunchSpec, ReadBack
+from runner.types import LIBRARY, TRANSPORT, WINDOWS, LaunchSpec, ReadBack
 
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and their separator."""
@@ -161,6 +155,8 @@ class OpenMPI(Adapter):
         """True if UCX carried the messages of a run."""
         self._no_log_files = False
         """True if UCX could not open its log in a run."""
+        self._read_settings: dict[tuple[tuple[str, str], ...], dict[str, str]] | None = None
+        """Within a launch, what :meth:`inherited_settings` read, by the variables of the spec."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
@@ -218,7 +214,26 @@ class OpenMPI(Adapter):
         """Names of library parameters set by the environment or a parameter file."""
         if spec.clean_env:
             return []
-        return [parameter_of(name) for name in self.inherited_settings(os.environ | spec.env)]
+        return [parameter_of(name) for name in self._around(spec)]
+
+    @contextmanager
+    def one_launch(self) -> Iterator[None]:
+        before = self._read_settings
+        self._read_settings = {}
+        try:
+            yield
+        finally:
+            self._read_settings = before
+
+    def _around(self, spec: LaunchSpec) -> dict[str, str]:
+        """The settings of the environment and of the parameter files around a launch."""
+        known_settings = self._read_settings
+        if known_settings is None:
+            return self.inherited_settings(os.environ | spec.env)
+        key = tuple(spec.env.items())
+        if key not in known_settings:
+            known_settings[key] = self.inherited_settings(os.environ | spec.env)
+        return known_settings[key]
 
     def had_hiccup(self, stderr: str) -> bool:
         # A rank in a container may not see the folder.  From now on the log goes to standard error.
@@ -350,7 +365,7 @@ class OpenMPI(Adapter):
         """The variables in the list that a parameter file or the environment sets, for 4.1."""
         if self.prrte or spec.clean_env:
             return []
-        around = self.inherited_settings(os.environ | spec.env)
+        around = self._around(spec)
         lists = [value for name, value in around.items() if parameter_of(name) == _LIST]
         return [word for word in lists[0].split(_LIST_SIGN) if word] if lists else []
 

@@ -15,9 +15,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from runner.mpi.base import SERVED_BY
 from runner.mpi.library import ParamInfo
-from runner.types import LIBRARY, LaunchSpec, ReadBack
+from runner.types import LIBRARY, SERVED_BY, LaunchSpec, ReadBack
 
 COMPONENT_LINE = r"\] coll:base:comm_select: |; disqualifying myself"
 """Regular expression of the lines of the log."""

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.mpi.base import PROTOCOLS
 from runner.mpi.openmpi.protocols import Tables, parse_tables, rendezvous_from, table_words
-from runner.types import LIBRARY, LaunchSpec, ReadBack
+from runner.types import LIBRARY, PROTOCOLS, LaunchSpec, ReadBack
 
 UCX = "UCX_"
 _LOG = "ucx-%h-%p.log"

@@ -1,27 +1,23 @@
-"""Terminal output of stored studies."""
+"""Terminal output of a stored study."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from autotune.api.studies import StudyDetails
-from autotune.comparison.comparison_document import stored_figures
-from autotune.measurement.result_checks import MARK
-from autotune.notes import Note
-from autotune.store import StudyRecord, StudySummary
+from autotune.api.study_details import StudyDetails
+from autotune.store import StudyRecord
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
-from autotune.study.search_result import FINISHED, Result, damaged_result
+from autotune.study.study_status import FINISHED
 from autotune.targets.executables import ExecutableChange, ExecutableFile, change_words
-from autotune.terminal.noise import print_noise
-from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import print_line, print_table
 from autotune.terminal.transports import print_transports
 from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
 
 ROOM = 54
 """Columns of a setting in a list at 80 columns, with the figures beside it."""
+_OTHERS = (COMPARE, NOISE)
+"""What is stored of these is printed whatever their status."""
 
 
 def _print_executables(
@@ -31,22 +27,6 @@ def _print_executables(
         print_line(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}")
     if changes:
         print_line(f"not what was measured: {change_words(changes)}")
-
-
-def _print_stored_comparison(study: StudyRecord) -> None:
-    try:
-        options = study.key.strategy_options
-        print_comparison(options["a"], options["b"], stored_figures(study.result or {}))
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged_result(problem) from None
-
-
-def _print_stored_noise(study: StudyRecord) -> None:
-    try:
-        print_line()
-        print_noise(study.result or {})
-    except (LookupError, TypeError, ValueError, AttributeError) as problem:
-        raise damaged_result(problem) from None
 
 
 def _print_key(study: StudyRecord) -> None:
@@ -60,39 +40,15 @@ def _print_key(study: StudyRecord) -> None:
         print_line(f"{UNGUARDED}: this study proves nothing")
 
 
-def print_list(lines: Sequence[tuple[StudySummary, Sequence[Note]]], label: str) -> None:
-    """Print the list of studies in the database ``label``."""
-    if not lines:
-        print_line(f"no studies in {label}")
-        return
-    rows = [
-        [
-            s.hash[:8],
-            s.app,
-            str(s.ranks),
-            s.strategy,
-            f"{s.trials}",
-            f"{s.runs}",
-            s.status,
-            MARK if reasons else "",
-            s.created_at[:10],
-        ]
-        for s, reasons in lines
-    ]
-    columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "", "begun"]
-    print_table("", columns, rows)
-
-
 def print_study(details: StudyDetails, limit: int, whole: bool) -> None:
     """Print a study with ``limit`` of its fastest settings, in full if ``whole``."""
     study = details.study
     _print_key(study)
-    if study.result is not None and study.key.strategy == COMPARE:
-        _print_stored_comparison(study)
-    elif study.result is not None and study.key.strategy == NOISE:
-        _print_stored_noise(study)
-    elif study.result is not None and study.status in FINISHED:
-        print_result(replace(Result.from_json(study.result), unchecked=details.reasons))
+    if study.result is not None and (study.status in FINISHED or study.key.strategy in _OTHERS):
+        # A study without an answer needs no models of results.
+        from autotune.terminal.stored_answer import print_answer
+
+        print_answer(study, study.result, details.reasons)
     print_line()
     metric_data = (study.result or {}).get("metric")
     metric = Metric() if metric_data is None else Metric(**metric_data)
