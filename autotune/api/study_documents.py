@@ -12,8 +12,9 @@ from autotune.json_types import Number, Unchecked, ValuesByName
 from autotune.store import BestRuns, StudySummary
 from autotune.targets.rows import ExecutableRows
 
-COLUMNS = {f.name: get_type_hints(StudySummary)[f.name] for f in fields(StudySummary)}
-del COLUMNS["terms"]
+COLUMNS = {
+    f.name: get_type_hints(StudySummary)[f.name] for f in fields(StudySummary) if f.name != "terms"
+}
 """The columns of the list of studies, with their types."""
 StudyLine: Any = create_model(
     "StudyLine",
