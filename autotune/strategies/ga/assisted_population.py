@@ -101,7 +101,7 @@ class AssistedPopulation(GeneticSearch):
         rng = self._rng(_CHILD, ordinal)
         if ordinal < self._starts and (start := self._balanced(running, rng)) is not None:
             return start, math.inf
-        candidates = self._candidates(rng)
+        candidates = self._repaired(self._candidates(rng))
         worth = self._fit_surrogate().improvement(candidates)
         if self._ratios:
             candidates, worth = self._evolve(candidates, worth, rng)
@@ -121,7 +121,7 @@ class AssistedPopulation(GeneticSearch):
             members = self.members()
             groups += [self._children(members, self._plan.breed, 1, rng)]
             groups += [self._operators.neighbours(codes) for codes in members[:_BEST]]
-            if self._model.interacts:
+            if self._fit_surrogate().interacts:
                 groups += [self._strangers(rng)]
         return np.vstack(groups)
 
@@ -158,9 +158,21 @@ class AssistedPopulation(GeneticSearch):
             if len(parents) < 2:
                 break
             children = self._children(list(parents), self._plan.breed, _PAIRS, rng)
+            children = self._repaired(children)
             rows = np.vstack([rows, children])
             worth = np.append(worth, self._fit_surrogate().improvement(children))
         return rows, worth
+
+    def _repaired(self, rows: Matrix) -> Matrix:
+        """The individuals as they would be run, where effects interact.
+
+        A repair changes a parameter, and there one parameter changes what all others are worth.
+        """
+        if not self._fit_surrogate().interacts:
+            return rows
+        repaired = (self._settle(tuple(row)) for row in rows.tolist())
+        codes = list(dict.fromkeys(c for c in repaired if c is not None))
+        return np.array(codes, dtype=np.intp).reshape(-1, len(self._codec.sizes))
 
     def _fresh(
         self, rows: Matrix, order: NDArray[np.intp], running: Collection[Codes]
