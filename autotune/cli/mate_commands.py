@@ -78,8 +78,10 @@ def translate(
     for region in output.regions:
         if region.reason:
             sys.stderr.write(f"{region}\n")
+    # Open MPI binds a rank to one core, where there is no place for two workers.
     words = (
-        f"mpirun -n 1 python {shlex.quote(str(place))} ARGUMENTS --workers 2 --ranks-per-process 4"
+        f"mpirun -n 1 --bind-to none python {shlex.quote(str(place))} ARGUMENTS "
+        "--workers 2 --ranks-per-process 4"
     )
     print_line(f"wrote {place}; to run it:\n  {words}", whole=True)
     if output.regions:
