@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from autotune.api.requests import GraphCheckRequest
+from autotune.cli.mate_timeline import timeline
 from autotune.cli.options import Force, JsonOut, opt, refuse_existing
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
@@ -121,3 +122,6 @@ def check(request: GraphCheckRequest, json_out: JsonOut = None) -> None:
         print_graph_check(answer)
     if answer.findings:
         raise typer.Exit(1)
+
+
+mate.command("timeline")(timeline)
