@@ -51,6 +51,11 @@ class ReplayedSearch:
         before = [setting for spent, _, setting in self.named if spent <= runs]
         return before[-1] if before else DEFAULT
 
+    def at_second(self, seconds: float) -> Setting:
+        """The setting that would be named after so many machine seconds."""
+        before = [setting for _, spent, setting in self.named if spent <= seconds]
+        return before[-1] if before else DEFAULT
+
     def seconds_to(self, share: float) -> float:
         """Machine seconds until the search reaches this share and stays above it; else inf."""
         reached = math.inf
