@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.study.convergence import BestSoFar
+from autotune.study.convergence import ConvergencePoint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ class Picture:
         return self.svg
 
 
-def convergence_frame(points: Sequence[BestSoFar]) -> pd.DataFrame:
+def convergence_frame(points: Sequence[ConvergencePoint]) -> pd.DataFrame:
     """The points as a table; its columns are in docs/howto/python.md."""
     import pandas as pd
 

@@ -17,7 +17,7 @@ from autotune.errors import UsageError
 from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import OptionValue, Strategy, find, resolve_options
-from autotune.study.convergence import BestSoFar, best_so_far
+from autotune.study.convergence import ConvergencePoint, best_so_far
 from autotune.study.limited import Limited
 from autotune.study.loop import SearchLoop
 from autotune.study.race import Race, race_evidence, with_favourite
@@ -49,7 +49,7 @@ class Replay:
     share: float
     runs: int
     machine_s: float
-    _points: list[BestSoFar] = field(repr=False)
+    _points: list[ConvergencePoint] = field(repr=False)
     _trials: list[Trial] = field(repr=False)
 
     def convergence(self) -> pd.DataFrame:

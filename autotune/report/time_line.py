@@ -46,7 +46,7 @@ class TimeLine(BaseModel):
 
 
 @dataclass(frozen=True)
-class WorkerTimes:
+class TimeLineRow:
     """What one worker did, in seconds: it ran ranks (their calls included), it waited.
 
     ``ranks`` are the global ranks that it ran, ``between_s`` is the rest.
@@ -73,7 +73,7 @@ def read_time_line(path: Path) -> TimeLine:
     return validate(data, str(path), TimeLine)
 
 
-def worker_times(time_line: TimeLine) -> list[WorkerTimes]:
+def worker_times(time_line: TimeLine) -> list[TimeLineRow]:
     """What each worker did until the last one had ended, in the order of processes and workers."""
     end = max((row[3] for p in time_line.processes for row in p.lapses), default=0.0)
     rows = []
@@ -83,7 +83,7 @@ def worker_times(time_line: TimeLine) -> list[WorkerTimes]:
             runs = sum(row[3] - row[2] for row in own if row[1] >= 0)
             waits = sum(row[3] - row[2] for row in own if row[1] < 0)
             ranks = tuple(sorted({row[1] for row in own if row[1] >= 0}))
-            rows.append(WorkerTimes(process, worker, ranks, runs, waits, end - runs - waits))
+            rows.append(TimeLineRow(process, worker, ranks, runs, waits, end - runs - waits))
     return rows
 
 
@@ -92,7 +92,7 @@ def time_line_picture(time_line: TimeLine, title: str) -> str:
     from autotune.report.figures import COLOURS, INK, drawing
 
     end = max((row[3] for p in time_line.processes for row in p.lapses), default=0.0) or 1.0
-    labels = []
+    labels: list[str] = []
     rows = sum(part.workers for part in time_line.processes)
     with drawing(title, "milliseconds since the ranks began", "", 1.1 + 0.26 * rows) as figure:
         for process, part in enumerate(time_line.processes):

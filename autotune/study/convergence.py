@@ -24,7 +24,7 @@ class MeasuredTrial(Protocol):
 
 
 @dataclass(frozen=True)
-class BestSoFar:
+class ConvergencePoint:
     """The best setting after ``runs`` search runs, which took ``machine_s`` seconds.
 
     ``ratio`` is its T / T_default as measured, before any proof; the default has 1.
@@ -38,7 +38,7 @@ class BestSoFar:
 
 def best_so_far(
     entries: Iterable[HistoryEntry], trials: Iterable[MeasuredTrial]
-) -> list[BestSoFar]:
+) -> list[ConvergencePoint]:
     """The best setting wherever it changes, from the default to the end of the search.
 
     All launches before the confirmation count: warm-ups, rejected runs and runs of the default,
@@ -55,10 +55,10 @@ def best_so_far(
             ended[entry.trial] = runs, seconds
     if not ended:
         return []
-    points = [BestSoFar(0, 0.0, 1.0, DEFAULT)]
+    points = [ConvergencePoint(0, 0.0, 1.0, DEFAULT)]
     for number, (at_run, at_s) in sorted(ended.items(), key=lambda item: item[1]):
         trial = results[number]
         if trial.estimate is not None and trial.estimate < points[-1].ratio:
-            points.append(BestSoFar(at_run, at_s, trial.estimate, Setting(trial.setting)))
-    points.append(BestSoFar(runs, seconds, points[-1].ratio, points[-1].setting))
+            points.append(ConvergencePoint(at_run, at_s, trial.estimate, Setting(trial.setting)))
+    points.append(ConvergencePoint(runs, seconds, points[-1].ratio, points[-1].setting))
     return points

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from runner.files import atomic_file
 from runner.runtimes.mate.errors import ConfigError
 from runner.runtimes.mate.log import EventLog, Lapse
 
@@ -38,6 +39,7 @@ def write_time_line(path: Path, log: EventLog, workers: int, begin: float, comm:
     if processes is None:
         return
     try:
-        path.write_text(json.dumps({"schema": SCHEMA, "processes": processes}), encoding="utf-8")
+        with atomic_file(path) as file:
+            file.write(json.dumps({"schema": SCHEMA, "processes": processes}).encode())
     except OSError as error:
         raise ConfigError(f"--time-line {path}: {error.strerror}", code="mate.option") from None
