@@ -29,8 +29,8 @@ from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonR
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space
+from autotune.study.simulation import SimulatedEvaluator
 from autotune.targets.target import Target
-from autotune.testing.simulation import SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from runner.mpi.library import Library
 

@@ -40,7 +40,7 @@ from autotune.stats import LookPlan
 from autotune.strategies import create
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof_rounds import Rounds
-from autotune.testing.simulation import MemoryTrialStore
+from autotune.study.simulation import MemoryTrialStore
 from benchmarks.classwide_simulation import program
 from benchmarks.common import commit, document, run_benchmark
 from benchmarks.disturbances import (

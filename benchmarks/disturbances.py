@@ -18,7 +18,7 @@ import numpy as np
 
 from autotune.measurement.run_history import HistoryEntry
 from autotune.space import DEFAULT, Setting
-from autotune.testing.simulation import SimulatedEvaluator
+from autotune.study.simulation import SimulatedEvaluator
 from benchmarks.study_simulation import NOISES, Noise
 from benchmarks.trust_simulation import ADVERSE, Model
 

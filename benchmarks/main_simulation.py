@@ -26,7 +26,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import run_procedure
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import NOISES, allowed
 

@@ -23,7 +23,7 @@ from autotune.measurement.budget import Budget
 from autotune.publish.recheck import PAIRS, Claim, ClaimAnswer
 from autotune.space import Setting
 from autotune.study.proof import Blocks, confirm_blocks
-from autotune.testing.simulation import SimulatedEvaluator
+from autotune.study.simulation import SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import NOISES
 

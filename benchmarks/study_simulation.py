@@ -24,7 +24,7 @@ from autotune.measurement.budget import SearchPlan
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
 from autotune.study.procedure import run_procedure
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 
 Noise = Callable[[np.random.Generator, int], float]

@@ -29,7 +29,7 @@ from autotune.measurement.run_history import HistoryEntry
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import space
 

@@ -116,6 +116,8 @@ def answer(line: str, library: Library | None = None) -> Answer:
         if "--" not in words or words[1] == "testbed":
             return Answer()
         command, words = words[1], words[words.index("--") + 1 :]
+    if no_room(words):
+        return Answer("workers.too_many", "ranks with several workers are bound to one core each")
     try:
         parse_launcher_line(tuple(words), command, None, library)
     except UsageError as refusal:
@@ -124,6 +126,19 @@ def answer(line: str, library: Library | None = None) -> Answer:
         proposed = tuple(row for row in rows if NAME in typed_words(row)[:1])
         return Answer(refusal.code, said, proposed)
     return Answer()
+
+
+def no_room(words: list[str]) -> bool:
+    """Whether a line gives ranks several workers on the one core that the launcher binds them to.
+
+    A program of the runtimes then refuses the line.
+    """
+    text = " ".join(words)
+    workers = re.search(r" --workers[ =](\d+)", text)
+    widened = re.search(
+        r" --bind-to (none|socket|numa|package)| --map-by \S*PE=| --affinity none", text
+    )
+    return bool(workers and int(workers[1]) > 1 and not widened)
 
 
 def typed_words(line: str) -> list[str]:

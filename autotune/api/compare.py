@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Unpack
 
+from autotune.api.keywords import speaks_python
 from autotune.api.options import (
     Budget,
     Lines,
@@ -95,6 +96,7 @@ def comparison_request(
     )
 
 
+@speaks_python
 def compare(
     first: SettingLike,
     second: SettingLike,
@@ -143,6 +145,7 @@ def compare(
         return compare_settings(request, database)
 
 
+@speaks_python
 def noise(
     program: Program = None,
     *,

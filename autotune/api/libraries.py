@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from autotune.api.compare import SettingLike, comparison_request
+from autotune.api.keywords import speaks_python
 from autotune.api.library_targets import compared_targets
 from autotune.api.options import (
     Budget,
@@ -24,6 +25,7 @@ from autotune.measurement.events import Watcher
 from autotune.measurement.other_library import OtherLibrary
 
 
+@speaks_python
 def compare_libraries(
     first: str,
     second: str,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack, cast
 
 from autotune.api.figures import measured_target
+from autotune.api.keywords import speaks_python, with_keywords
 from autotune.api.target import find_target
 from autotune.errors import UsageError
 from autotune.measurement.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
@@ -121,6 +122,7 @@ def target_request(program: Sequence[str] | None, options: TargetOptions) -> Tar
     return TargetRequest.of("target()", program=program, **options)
 
 
+@speaks_python
 def target(program: Sequence[str] | None = None, **options: Unpack[TargetOptions]) -> Target:
     """Look up a target that several calls can use in place of a program.
 
@@ -188,7 +190,7 @@ class Lines:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Note | Waiting | PhaseStarted):
-            self._write(event.words)
+            self._write(with_keywords(event.words))
         elif isinstance(event, TrialEnded) and event.best is not None:
             if (self._best is None or event.best < self._best) and event.best < 1:
                 setting = event.best_setting.key if event.best_setting else "default"

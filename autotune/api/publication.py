@@ -7,11 +7,15 @@ from typing import Literal
 
 from pydantic import Field
 
+from autotune.config.cluster import load_cluster
 from autotune.document import Document, Omitted
+from autotune.errors import UsageError, WorkError
 from autotune.publish import formats
 from autotune.publish.plan import FilePlan
+from autotune.publish.probe import Prober
 from autotune.publish.publication import InstalledFile, PublishedFiles, diff, preview
 from autotune.publish.source import PublicationSource
+from runner.lock import MachineLock
 from runner.mpi.library import Library
 
 
@@ -79,8 +83,32 @@ def published_files(source: PublicationSource, files: Sequence[InstalledFile]) -
 
 
 def format_list(library: Library) -> FormatList:
-    """All formats, and which of them this library is seen to obey."""
+    """All formats, and which of them this library is seen to obey.
+
+    Those of installed packages are tried now, with a launch. autotune's own were tried by its
+    tests.
+    """
+    foreign = [
+        one for one in formats.everything() if one not in formats.ALL and not one.obstacle(library)
+    ]
+    unseen = _unseen_formats(foreign, library) if foreign else {}
     return [
-        FormatRow(format=one.name, summary=one.summary, cannot_be_proven=one.obstacle(library))
+        FormatRow(
+            format=one.name,
+            summary=one.summary,
+            cannot_be_proven=one.obstacle(library) or unseen.get(one.name),
+        )
         for one in formats.everything()
     ]
+
+
+def _unseen_formats(tried: Sequence[formats.Format], library: Library) -> dict[str, str]:
+    """Why a launch with a sample of these formats did not obey it, by the format's name."""
+    reasons = {}
+    with MachineLock("shared"), Prober(library, load_cluster("local")) as prober:
+        for one in tried:
+            try:
+                prober.try_sample(one)
+            except (UsageError, WorkError) as problem:
+                reasons[one.name] = str(problem)
+    return reasons

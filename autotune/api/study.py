@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from autotune.api.convergence import convergence_frame
 from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
+from autotune.measurement.run_history import history_of
 from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
+from autotune.study.convergence import best_so_far
 from autotune.study.search_result import Result
 from autotune.wording import HEADLINES, percent
 
@@ -98,6 +101,17 @@ class Study:
             for t in records
         ]
         return pd.DataFrame(rows, columns=["trial", "setting", "state", "estimate"])
+
+    def convergence(self) -> pd.DataFrame:
+        """The best setting so far against runs and machine seconds, one row wherever it changes.
+
+        Columns: ``runs``, ``machine_s`` (both of the search, without the confirmation), ``ratio``
+        (T / T_default as measured, before any proof) and ``setting``. It begins with the default
+        and ends with the search; without a tried setting it is empty.
+        """
+        with read(self._store) as database:
+            entries = history_of(database, self._number).entries
+            return convergence_frame(best_so_far(entries, database.trials(self._number)))
 
     def __repr__(self) -> str:
         with read(self._store) as database:

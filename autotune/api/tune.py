@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Unpack
 
+from autotune.api.keywords import speaks_python
 from autotune.api.options import (
     Budget,
     Lines,
@@ -30,6 +31,7 @@ from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 
 
+@speaks_python
 def tune(
     program: Program = None,
     *,
@@ -51,7 +53,9 @@ def tune(
     function of a run that returns the figure to minimise, a positive number, in place of the time.
 
     ``budget`` is machine time (seconds, or "10m"), ``trials`` the number of settings to try,
-    ``runs`` the largest number of launches.  Without any of them 100 settings are tried.
+    ``runs`` the largest number of launches, at least 32: the default takes 3, the search begins
+    with 5, and the proof takes 24 for one finalist and 12 more for each further one.  Without any
+    of them 100 settings are tried.
     ``min_gain`` is a fraction.  ``starts`` are settings to try first, as ``--start`` takes them.
     Without ``params_file`` no file is written for a proven setting.  ``watch`` is called with the
     study's events; by default they are printed as lines on standard error.

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from autotune.api.requests import GraphCheckRequest
+from autotune.cli.mate_timeline import timeline
 from autotune.cli.options import Force, JsonOut, opt, refuse_existing
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
@@ -78,8 +79,10 @@ def translate(
     for region in output.regions:
         if region.reason:
             sys.stderr.write(f"{region}\n")
+    # Open MPI binds a rank to one core, where there is no place for two workers.
     words = (
-        f"mpirun -n 1 python {shlex.quote(str(place))} ARGUMENTS --workers 2 --ranks-per-process 4"
+        f"mpirun -n 1 --bind-to none python {shlex.quote(str(place))} ARGUMENTS "
+        "--workers 2 --ranks-per-process 4"
     )
     print_line(f"wrote {place}; to run it:\n  {words}", whole=True)
     if output.regions:
@@ -119,3 +122,6 @@ def check(request: GraphCheckRequest, json_out: JsonOut = None) -> None:
         print_graph_check(answer)
     if answer.findings:
         raise typer.Exit(1)
+
+
+mate.command("timeline")(timeline)

@@ -267,8 +267,8 @@ class MachineEvaluator:
             # A finished run is stored before anything may stop this process.
             self._first.before_run()
             record = self._run(spec, setting, place.phase)
-            if self.target.objective is not None:
-                judge_objective(self.target.objective, record)
+            objective = self.target.objective
+            refusal = None if objective is None else judge_objective(objective, record)
             if given_up and record.state == "foreign_load":
                 record.state = "failed"
                 record.reason = (
@@ -286,6 +286,12 @@ class MachineEvaluator:
             raise KeyboardInterrupt
         if changes:
             raise change_error(changes)
+        if refusal is not None:
+            raise WorkError(
+                f"{refusal}.\nThe run is stored: run {entry.order} of study "
+                f"{self.store.get_study(self.study_id).hash[:12]}",
+                code=refusal.code,
+            ) from refusal
         self.watch(RunEnded(entry, setting, self.history.ratio(entry)))
         self._tell_of_figure(record)
         self._first.judge(entry)

@@ -95,6 +95,22 @@ class Prober:
         canary_words = "; canaries acted" if canaries else ""
         return f"{count(len(content.names), 'value')} seen in force in a private copy{canary_words}"
 
+    def try_sample(self, fmt: Format) -> str:
+        """Test with a sample of a format that a launch obeys its files; returns what was seen.
+
+        Raises WorkError (NotObeyed for most reasons) if none was obeyed.
+        """
+        content = fmt.sample(self.library)
+        if not content.names:
+            raise NotObeyed(
+                f"{fmt.name}: there is no sample for {self.library.family}, so nothing was seen "
+                "(Format.sample)",
+                code="publish.not_obeyed",
+            )
+        return self.prove(
+            fmt, content, lambda shown: fmt.prologue + fmt.render(shown, self.library)
+        )
+
     def check(self, fmt: Format, content: Content, loading: Loading) -> None:
         """Test that a file in place is obeyed; raises NotObeyed."""
         ranks = 3 if content.rules else 0

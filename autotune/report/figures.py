@@ -225,6 +225,46 @@ def steps(
     return figure.svg
 
 
+def bands(
+    lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]],
+    title: str,
+    x_name: str,
+    y_name: str,
+) -> str:
+    """For each name the median of its step curves (x, value), with a band; a thin line marks 1.
+
+    The band holds the middle 80 % of the curves, all of them if there are fewer than ten. A curve
+    that has ended keeps its last value.  SVG text.
+    """
+    import numpy as np
+
+    with drawing(title, x_name, y_name, 3.2) as figure:
+        figure.axes.axhline(1.0, color=INK, linewidth=0.8)
+        for number, (name, curves) in enumerate(lines.items()):
+            xs = np.unique([x for points in curves for x, _ in points])
+            values = np.array([_held(points, xs) for points in curves])
+            edge = 10 if len(curves) >= 10 else 0
+            low, middle, high = np.percentile(values, (edge, 50, 100 - edge), axis=0)
+            style = _style(number)
+            label = f"{name} ({len(curves)})" if len(curves) > 1 else name
+            figure.axes.step(xs, middle, where="post", label=plain(label), **style)
+            if len(curves) > 1:
+                figure.axes.fill_between(
+                    xs, low, high, step="post", color=style["color"], alpha=0.15, linewidth=0
+                )
+        figure.axes.grid(axis="y")
+        figure.axes.figure.legend(loc="outside right upper")
+    return figure.svg
+
+
+def _held(points: Sequence[tuple[float, float]], xs: Any) -> Any:
+    """The value of a step curve at each of ``xs``; the first value holds before it begins."""
+    import numpy as np
+
+    places, values = zip(*points, strict=True)
+    return np.array(values)[np.maximum(np.searchsorted(places, xs, side="right") - 1, 0)]
+
+
 def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], reference: float) -> str:
     """A box for each name with its values as dots, and a dashed line at ``reference``; SVG text.
 

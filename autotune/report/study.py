@@ -16,6 +16,7 @@ from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, e
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
+from autotune.study.convergence import best_so_far
 from autotune.study.library_sentences import switch_words
 from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.study.search_result import Finalist, Result
@@ -187,31 +188,16 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
 
 def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
     """A figure of the best ratio so far over the search runs; empty if there was no search."""
-    points = best_so_far(history, trials)
+    points = search_steps(history, trials)
     if not points:
         return ""
     title = "Best setting so far during the search (as measured, before the proof)"
     return steps({"best": points}, title, "search runs", "time / time of the default")
 
 
-def best_so_far(history: RunHistory, trials: list[TrialRecord]) -> list[tuple[float, float]]:
+def search_steps(history: RunHistory, trials: list[TrialRecord]) -> list[tuple[float, float]]:
     """The best ratio after each number of search runs, where it changes; empty without a search."""
-    estimates = {t.number: t.estimate for t in trials if t.state == "ok" and t.estimate is not None}
-    last: dict[int, int] = {}
-    search_runs = 0
-    for entry in history.entries:
-        search_runs += entry.kind != CONFIRM
-        if entry.trial in estimates:
-            last[entry.trial] = search_runs
-    points, best = [(0.0, 1.0)], 1.0
-    for number, runs in sorted(last.items(), key=lambda item: item[1]):
-        if estimates[number] < best:
-            best = estimates[number]
-            points.append((float(runs), best))
-    if not last:
-        return []
-    points.append((float(search_runs), best))
-    return points
+    return [(float(p.runs), p.ratio) for p in best_so_far(history.entries, trials)]
 
 
 def _proof(history: RunHistory, result: Result | None) -> str:

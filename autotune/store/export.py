@@ -107,13 +107,15 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     """
     import pandas as pd
 
-    description = _describe(store.get_study(study_id))
+    study = store.get_study(study_id)
+    description = _describe(study)
     settings = {trial.id: trial.setting for trial in store.trials(study_id)}
     columns = store.run_columns(study_id, output)
     count = len(columns["run"])
     if not count:
         raise UsageError(
-            f"study {study_id} has no runs yet, so there is nothing to export", code="study.no_runs"
+            f"study {study.hash[:12]} has no runs yet, so there is nothing to export",
+            code="study.no_runs",
         )
     of_runs = [
         {} if trial is None else settings.get(trial, {}) for trial in columns.pop("trial_id")

@@ -187,6 +187,17 @@ class Strategy(ABC):
         """The proposal for a prior; a strategy that stores attributes adds them."""
         return Proposal(prior)
 
+    def new_proposal(self, values: Mapping[str, object]) -> Proposal | None:
+        """The proposal of the setting with these values; None if it is not valid or not new.
+
+        It is in canonical form, without parameters that are known to do nothing.
+        """
+        setting = self.space.canonical(Setting(values))
+        if self.space.violations(setting) or not self.is_new(setting):
+            return None
+        effective = self.codec.settle(setting)
+        return None if effective is None else Proposal(effective)
+
     def anything_new(self) -> Proposal | None:
         """The first new setting of a seeded order; None if the space is exhausted."""
         setting = self._unvisited_settings.first(self.is_new, self.pulse)

@@ -185,12 +185,10 @@ class SearchRequest(Request):
             trials=trials, budget_s=self.budget_s, max_runs=runs, min_gain=self.min_gain
         )
         if runs is not None and runs < plan.least_runs:
-            bound = f"--runs {runs}" if self.target.command else f"max_runs={runs}"
-            others = "--trials, --budget" if self.target.command else "trials, budget"
             raise UsageError(
-                f"{bound} leaves nothing for the search: the runs of the default and the proof "
-                f"of one setting take {plan.least_runs - 1} runs; give more, or another limit "
-                f"({others})",
+                f"--runs {runs} leaves nothing for the search: the runs of the default and the "
+                f"proof of one setting take {plan.least_runs - 1} runs; give more, or another "
+                "limit (--trials, --budget)",
                 code="budget.too_small",
             )
         return plan

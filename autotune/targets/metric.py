@@ -31,32 +31,39 @@ def objective_name(objective: Objective) -> str:
     return f"python:{name}:{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def judge_objective(objective: Objective, record: RunRecord) -> None:
-    """Replace the run's own figure by the objective's.
+def judge_objective(objective: Objective, record: RunRecord) -> WorkError | None:
+    """Replace the run's own figure by the objective's; returns why there is none.
 
-    Raises WorkError if the objective fails or returns no positive, finite number: nothing can be
-    compared then.
+    The objective may have failed, or have returned no positive, finite number. The run is then of
+    the state ``no_metric``: nothing can be compared, and it is stored like any other.
     """
     if record.state != "ok":
-        return
+        return None
     name = getattr(objective, "__qualname__", repr(objective))
+    refusal = None
+    value = math.nan
     try:
         value = float(objective(record))
     except Exception as problem:
-        raise WorkError(
-            f"the objective {name} failed on a valid run: {problem!r}; the run was not stored",
-            code="objective.fails",
-        ) from problem
-    if not (math.isfinite(value) and value > 0):
-        raise WorkError(
-            f"the objective {name} returned {value!r}; expected a positive, finite number "
-            "(smaller is better)",
-            code="objective.value",
+        refusal = WorkError(
+            f"the objective {name} failed on a valid run: {problem!r}", code="objective.fails"
         )
+        refusal.__cause__ = problem
+    else:
+        if not (math.isfinite(value) and value > 0):
+            refusal = WorkError(
+                f"the objective {name} returned {value!r}; expected a positive, finite number "
+                "(smaller is better)",
+                code="objective.value",
+            )
+    if refusal is not None:
+        record.state, record.reason, record.code = "no_metric", str(refusal), refusal.code
+        return refusal
     record.metric_s = value
     record.metric_count = None
     record.metric_unit = OBJECTIVE
     record.metric_rate = False
+    return None
 
 
 LINES = 8

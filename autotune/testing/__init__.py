@@ -8,22 +8,34 @@ that its docstring names (docs/howto/extending.md).
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune.testing.format import FormatContract
     from autotune.testing.mpi_library import MpiLibraryContract
+    from autotune.testing.obeyed import ObeyedContract
     from autotune.testing.scheduler import SchedulerContract
     from autotune.testing.strategy import StrategyContract
+    from autotune.testing.strategy_quality import StrategyQuality
 
 _MODULES = {
     "FormatContract": "autotune.testing.format",
     "MpiLibraryContract": "autotune.testing.mpi_library",
+    "ObeyedContract": "autotune.testing.obeyed",
     "SchedulerContract": "autotune.testing.scheduler",
     "StrategyContract": "autotune.testing.strategy",
+    "StrategyQuality": "autotune.testing.strategy_quality",
 }
 
-__all__ = ["FormatContract", "MpiLibraryContract", "SchedulerContract", "StrategyContract"]
+__all__ = [
+    "FormatContract",
+    "MpiLibraryContract",
+    "ObeyedContract",
+    "SchedulerContract",
+    "StrategyContract",
+    "StrategyQuality",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -32,5 +44,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import pytest
 
-    pytest.register_assert_rewrite(_MODULES[name])
+    pytest.register_assert_rewrite(*(set(_MODULES.values()) - set(sys.modules)))
     return getattr(importlib.import_module(_MODULES[name]), name)

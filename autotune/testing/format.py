@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from autotune.collective_rules import Rule
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError, WorkError
+from autotune.publish import formats
 from autotune.publish.block import BEGIN
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
@@ -85,7 +86,13 @@ class FormatContract:
 
     @pytest.fixture
     def fmt(self) -> Format:
-        raise NotImplementedError
+        raise NotImplementedError("define the fixture fmt, which returns the format")
+
+    @pytest.fixture(autouse=True)
+    def known_format(self, fmt: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The format is known by its name, as that of an installed package is."""
+        if fmt.name not in formats.names():
+            monkeypatch.setattr(formats, "ALL", (*formats.ALL, fmt))
 
     def test_describes_itself(self, fmt: Format) -> None:
         assert fmt.name
@@ -231,6 +238,27 @@ class FormatContract:
         assert [p for p in home.rglob("*") if p.is_file()] == [home / ".openmpi/mca-params.conf"]
         assert (home / ".openmpi" / "mca-params.conf").read_text(encoding="utf-8") == "a = 1\n"
         assert any(p.is_file() and p.read_text(encoding="utf-8") == text for p in place.rglob("*"))
+
+    def test_a_launch_loads_the_private_copy(
+        self, fmt: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A launch is told where the copy is, or gets the values that it sets.
+
+        Whether the library obeys it is seen in launches only: :class:`ObeyedContract`.
+        """
+        if isinstance(fmt, Script) and fmt.interpreter() is None:
+            pytest.skip(f"none of {', '.join(fmt.interpreters)} is installed")
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        library, content = library_of(fmt), content_of(fmt)
+        loading = fmt.stage(fmt.prologue + fmt.render(content, library), tmp_path, library)
+        launched = [*loading.env.values(), *loading.options]
+        values = {value for group in content.groups.values() for value in group.values()}
+        assert any(str(tmp_path) in word for word in launched) or (
+            values and values <= set(launched)
+        ), (
+            f"stage() wrote a copy below {tmp_path}, but no launch loads it: {loading}; name the "
+            "copy in Loading.options or Loading.env, or return the variables that it sets"
+        )
 
 
 def edits(text: Text, step: int = 1) -> Iterator[Text]:

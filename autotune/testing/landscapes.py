@@ -11,6 +11,8 @@ from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy
 
 Measure = Callable[[Setting], tuple[float | None, str]]
+Attributes = Callable[[Setting], dict[str, object]]
+"""What a run says of its parameters: names that are inactive there, or unused anywhere."""
 
 
 def fine(setting: Setting) -> tuple[float | None, str]:
@@ -59,6 +61,33 @@ def drive(
         observations.append(observe(number, proposal.setting, measure, attrs))
         strategy.tell(observations[-1])
     return observations
+
+
+def drive_to_the_end(strategy: Strategy, measure: Measure, attributes: Attributes) -> list[Setting]:
+    """Ask, measure and tell until the strategy ends by itself; returns the proposals in order."""
+    proposed: list[Setting] = []
+    while (proposal := strategy.ask()) is not None:
+        proposed.append(proposal.setting)
+        estimate, state = measure(proposal.setting)
+        strategy.tell(
+            Observation(
+                len(proposed), proposal.setting, estimate, state, attributes(proposal.setting)
+            )
+        )
+    return proposed
+
+
+def inactive_size(_: Setting) -> dict[str, object]:
+    return {"inactive": ["size"]}
+
+
+def unused_size(_: Setting) -> dict[str, object]:
+    return {"unused": ["size"]}
+
+
+def inactive_size_by_node(setting: Setting) -> dict[str, object]:
+    by_node = setting.get("map_by") == "node" and "size" in setting
+    return {"inactive": ["size"]} if by_node else {}
 
 
 def keys(observations: Sequence[Observation]) -> list[str]:

@@ -1,9 +1,10 @@
-"""The contract of search strategies."""
+"""The contract of search strategies: what a study relies on, however good the proposals are."""
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -20,33 +21,60 @@ from autotune.testing.landscapes import (
     MANY,
     MAPPINGS,
     RULES,
-    SINGLE,
     SMALL,
     WIDE,
+    Attributes,
     Measure,
     drive,
+    drive_to_the_end,
     fine,
     hopeless,
+    inactive_size,
+    inactive_size_by_node,
     keys,
     observe,
     rough,
+    unused_size,
 )
 
 MOST_PULSES = 10_000
 """Pulses after which a proposal counts as endless; each stands for many settings."""
+USE_NEW_PROPOSAL = "make every proposal with self.new_proposal(values) or self.anything_new()"
+USE_SEED = (
+    "draw random numbers from self.rng(self.ordinal), and rebuild all state in learn(): no clock, "
+    "no global random numbers, no file"
+)
 
 
-class StrategyContract:
-    """The tests of a strategy.  Subclass it with a fixture ``kind``: the class of the strategy."""
+def check_distinct(proposed: Sequence[Setting]) -> None:
+    """Raise AssertionError if a setting, or the default, is among the proposals once more."""
+    seen = {DEFAULT.key: "the default is known and never proposed"}
+    for number, setting in enumerate(proposed):
+        assert setting.key not in seen, (
+            f"proposal {number}, {setting.key}, is not new: {seen[setting.key]}; {USE_NEW_PROPOSAL}"
+        )
+        seen[setting.key] = f"it was proposal {number}"
+
+
+class StrategySuite:
+    """The strategy under test.  A subclass has a fixture ``kind``: the class of the strategy."""
 
     @pytest.fixture
     def kind(self) -> type[Strategy]:
-        raise NotImplementedError
+        raise NotImplementedError("define the fixture kind, which returns the strategy's class")
 
     def make(self, kind: type[Strategy], space: Space, seed: int = 0, **more: Any) -> Strategy:
         """The strategy with its default options, but without a limit of patience."""
         options = {"patience": 0} if "patience" in kind.options else {}
         return kind(space, seed=seed, options=options, **more)
+
+
+class StrategyContract(StrategySuite):
+    """What a study relies on.  Subclass it with a fixture ``kind``: the class of the strategy.
+
+    A strategy that proposes little, or badly, passes as well; :class:`StrategyQuality` has tests of
+    the proposals.
+    """
 
     @pytest.mark.parametrize("measure", [fine, rough, hopeless])
     @pytest.mark.parametrize(
@@ -56,25 +84,19 @@ class StrategyContract:
         self, kind: type[Strategy], space: Space, measure: Measure
     ) -> None:
         observations = drive(self.make(kind, space), 40, measure)
-        assert len(observations) >= 15
+        assert observations, "the first ask() returned None, although the space has other settings"
         for observation in observations:
-            assert space.violations(observation.setting) == []
-            assert space.canonical(observation.setting) == observation.setting
-        assert len(set(keys(observations))) == len(observations)
-        assert DEFAULT.key not in keys(observations)
-
-    @pytest.mark.parametrize(
-        "space", [SMALL, RULES, INVALID_DEFAULT, SINGLE, CHOICE], ids=lambda s: s.name
-    )
-    @pytest.mark.parametrize("measure", [fine, rough])
-    def test_ends_at_the_end_of_a_small_space(
-        self, kind: type[Strategy], space: Space, measure: Measure
-    ) -> None:
-        everything = {s.key for s in space.enumerate()} - {DEFAULT.key}
-        strategy = self.make(kind, space)
-        observations = drive(strategy, len(everything) + 5, measure)
-        assert set(keys(observations)) == everything
-        assert strategy.ask() is None
+            setting = observation.setting
+            problems = space.violations(setting)
+            assert not problems, (
+                f"{setting.key} is not valid: {'; '.join(problems)}; {USE_NEW_PROPOSAL}"
+            )
+            canonical = space.canonical(setting)
+            assert canonical == setting, (
+                f"{setting.key} is not canonical, expected {canonical.key}: values equal to the "
+                f"default and conditional parameters that do not apply stay out; {USE_NEW_PROPOSAL}"
+            )
+        check_distinct([o.setting for o in observations])
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
@@ -104,34 +126,42 @@ class StrategyContract:
         successor = self.make(kind, space, seed, priors=[prior])
         successor.restore(stored_trials)
         rest = drive(successor, 6, measure, first=kill_trial, idle=idle)
-        assert keys(rest) == keys(whole[kill_trial:])
+        assert keys(rest) == keys(whole[kill_trial:]), (
+            f"after {len(stored_trials)} trials a new object, which got them by restore(), goes on "
+            f"in another way than the old one; {USE_SEED}"
+        )
 
     def test_a_trial_open_at_the_kill_is_finished_first(self, kind: type[Strategy]) -> None:
         whole = drive(self.make(kind, MANY), 20, rough)
         successor = self.make(kind, MANY)
         successor.restore(whole[:12])
-        successor.tell(whole[12])
-        assert keys(drive(successor, 7, rough, first=13)) == keys(whole[13:])
+        for ended in whole[12:13]:
+            successor.tell(ended)
+        assert keys(drive(successor, 7, rough, first=13)) == keys(whole[13:]), (
+            f"a new object goes on in another way after 12 restored trials and one more; {USE_SEED}"
+        )
 
     @pytest.mark.parametrize("ended_trials", [0, 3, 25])
     def test_does_not_repeat_running_trials(self, kind: type[Strategy], ended_trials: int) -> None:
         mine, other = self.make(kind, MANY), self.make(kind, MANY)
         observations = drive(mine, ended_trials, fine)
         other.restore(observations)
-        running = []
+        running: list[Setting] = []
         for number in range(ended_trials, ended_trials + 8):
             proposal = mine.ask()
-            assert proposal is not None
+            if proposal is None:
+                break
             running.append(proposal.setting)
             other.add_running(Observation(number, proposal.setting, None, "running"))
+        check_distinct(running)
         proposals = drive(other, 20, fine, first=ended_trials + 8)
-        assert not {s.key for s in running} & set(keys(proposals))
-        assert len({s.key for s in running}) == 8
         for number, setting in enumerate(running, ended_trials):
             other.tell(observe(number, setting, fine))
-        more = drive(other, 5, fine, first=ended_trials + 28)
-        assert len(more) == 5
-        assert not {s.key for s in running} & set(keys(more))
+        proposals += drive(other, 5, fine, first=ended_trials + 28)
+        repeated = {s.key for s in running} & set(keys(proposals))
+        assert not repeated, (
+            f"other workers were running {', '.join(sorted(repeated))}; {USE_NEW_PROPOSAL}"
+        )
 
     def test_priors_come_first_without_repetition(self, kind: type[Strategy]) -> None:
         priors = [
@@ -141,62 +171,49 @@ class StrategyContract:
             DEFAULT,
         ]
         observations = drive(self.make(kind, MANY, priors=priors), 10, fine)
-        assert keys(observations)[:2] == ["flag=1,size=1024", "word=ring"]
-        assert len(set(keys(observations))) == 10
+        assert keys(observations)[:2] == ["flag=1,size=1024", "word=ring"], (
+            "the priors do not come first: override propose(), not ask(), and pass priors to "
+            "super().__init__"
+        )
+        check_distinct([o.setting for o in observations])
 
     def test_names_invalid_priors_and_does_not_try_them(self, kind: type[Strategy]) -> None:
         priors = [Setting({"nonsense": 1}), Setting({"size": 5}), Setting({"word": "ring"})]
         strategy = self.make(kind, MANY, priors=priors)
-        assert [s.key for s, _ in strategy.rejected] == ["nonsense=1", "size=5"]
+        assert [s.key for s, _ in strategy.rejected] == ["nonsense=1", "size=5"], (
+            "pass priors to super().__init__, which fills self.rejected"
+        )
         assert "nonsense" in strategy.rejected[0][1]
         assert keys(drive(strategy, 1, fine)) == ["word=ring"]
 
-    def test_does_not_vary_an_inactive_parameter(self, kind: type[Strategy]) -> None:
-        strategy = self.make(kind, SMALL)
-        tried_settings: list[Setting] = []
-        while (proposal := strategy.ask()) is not None:
-            tried_settings.append(proposal.setting)
-            estimate, state = fine(proposal.setting)
-            attrs: dict[str, object] = {"inactive": ["size"]}
-            strategy.tell(
-                Observation(len(tried_settings), proposal.setting, estimate, state, attrs)
-            )
-        assert not any("size" in setting for setting in tried_settings[1:])
-        effective = [SMALL.canonical(s.without("size")).key for s in tried_settings]
-        assert len(set(effective)) == len(effective)
-        assert set(effective) | {"default"} == {
-            s.key for s in SMALL.enumerate() if "size" not in s
-        } | {"default"}
+    @pytest.mark.parametrize(
+        ("space", "attributes"),
+        [
+            pytest.param(SMALL, inactive_size, id="inactive"),
+            pytest.param(SMALL, unused_size, id="unused"),
+            pytest.param(MAPPINGS, unused_size, id="unused-mapped"),
+        ],
+    )
+    def test_does_not_vary_a_parameter_that_does_nothing(
+        self, kind: type[Strategy], space: Space, attributes: Attributes
+    ) -> None:
+        tried = drive_to_the_end(self.make(kind, space), fine, attributes)
+        late = [s.key for s in tried[1:] if "size" in s]
+        assert not late, (
+            f"{', '.join(late)}: the first trial said that size does nothing; {USE_NEW_PROPOSAL}"
+        )
+        effective = [space.canonical(s.without("size")) for s in tried]
+        check_distinct(effective[1:] if effective[:1] == [DEFAULT] else effective)
 
-    def test_what_is_inactive_under_one_mapping_is_tried_under_others(
+    def test_an_inactive_parameter_is_left_out_under_its_own_mapping(
         self, kind: type[Strategy]
     ) -> None:
-        strategy = self.make(kind, MAPPINGS)
-        tried_settings: list[Setting] = []
-        while (proposal := strategy.ask()) is not None:
-            tried_settings.append(proposal.setting)
-            estimate, state = fine(proposal.setting)
-            idle = proposal.setting.get("map_by") == "node" and "size" in proposal.setting
-            attrs: dict[str, object] = {"inactive": ["size"]} if idle else {}
-            strategy.tell(
-                Observation(len(tried_settings), proposal.setting, estimate, state, attrs)
-            )
-        by_node = [s for s in tried_settings if s.get("map_by") == "node"]
-        assert sum("size" in s for s in by_node) <= 1
-        others = {s.key for s in MAPPINGS.enumerate() if s and s.get("map_by") != "node"}
-        assert {s.key for s in tried_settings if s not in by_node} == others
-
-    def test_what_is_unused_is_tried_under_no_mapping(self, kind: type[Strategy]) -> None:
-        strategy = self.make(kind, MAPPINGS)
-        tried_settings: list[Setting] = []
-        while (proposal := strategy.ask()) is not None:
-            tried_settings.append(proposal.setting)
-            estimate, state = fine(proposal.setting)
-            attrs: dict[str, object] = {"unused": ["size"]}
-            strategy.tell(
-                Observation(len(tried_settings), proposal.setting, estimate, state, attrs)
-            )
-        assert not any("size" in setting for setting in tried_settings[1:])
+        tried = drive_to_the_end(self.make(kind, MAPPINGS), fine, inactive_size_by_node)
+        by_node = [s.key for s in tried if s.get("map_by") == "node" and "size" in s]
+        assert len(by_node) <= 1, (
+            f"{', '.join(by_node)}: the first of them said that size does nothing under "
+            f"map_by=node; {USE_NEW_PROPOSAL}"
+        )
 
     @pytest.mark.parametrize("attribute", ["unused", "inactive"])
     def test_ends_where_most_parameters_do_nothing(
@@ -204,36 +221,37 @@ class StrategyContract:
     ) -> None:
         strategy = self.make(kind, WIDE)
         acting = WIDE.names[:2]
+        idle = [name for name in WIDE.names if name not in acting]
         pulses = 0
 
         def pulse() -> None:
             nonlocal pulses
             pulses += 1
             if pulses > MOST_PULSES:
-                raise TimeoutError
+                raise TimeoutError(
+                    "a proposal takes too long: where nearly everything is known, end with None or "
+                    "with self.anything_new()"
+                )
+
+        def attributes(_: Setting) -> dict[str, object]:
+            nonlocal pulses
+            pulses = 0
+            return {attribute: idle}
 
         strategy.pulse = pulse
-        tried_settings: list[Setting] = []
-        while (proposal := strategy.ask()) is not None:
-            tried_settings.append(proposal.setting)
-            estimate, state = fine(proposal.setting)
-            idle = [name for name in WIDE.names if name not in acting]
-            strategy.tell(
-                Observation(
-                    len(tried_settings), proposal.setting, estimate, state, {attribute: idle}
-                )
-            )
-            pulses = 0
-        assert all(set(setting) <= set(acting) for setting in tried_settings[1:])
-        if attribute == "unused":
-            every = math.prod(len(WIDE[name].choices) for name in acting) - 1
-            assert every <= len(tried_settings) <= every + 1
+        tried = drive_to_the_end(strategy, fine, attributes)
+        late = [s.key for s in tried[1:] if not set(s) <= set(acting)]
+        assert not late, (
+            f"{', '.join(late)}: only {' and '.join(acting)} do anything; {USE_NEW_PROPOSAL}"
+        )
 
     def test_the_seed_alone_decides(self, kind: type[Strategy]) -> None:
-        runs = [keys(drive(self.make(kind, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]
-        assert runs[0] == runs[1]
-        assert runs[0] != runs[2]
-        assert runs[0] != runs[3]
+        first, second = (keys(drive(self.make(kind, MANY, 1), 15, rough)) for _ in range(2))
+        assert first == second, f"two objects with the same seed go different ways; {USE_SEED}"
+
+    def test_takes_any_seed(self, kind: type[Strategy]) -> None:
+        for seed in (-1, 2**70):
+            assert drive(self.make(kind, SMALL, seed), 3, fine), f"no proposal with seed {seed}"
 
     def test_settings_of_others_are_learned_without_having_been_asked_for(
         self, kind: type[Strategy]
@@ -243,13 +261,10 @@ class StrategyContract:
         strategy.restore([observe(i, s, fine) for i, s in enumerate(foreign)])
         strategy.tell(Observation(30, Setting({"size": 333}), 0.5))
         observations = drive(strategy, 10, fine, first=31)
-        assert len(observations) == 10
-        assert not {s.key for s in foreign} & set(keys(observations))
-
-    def test_finds_the_best_of_a_plain_landscape(self, kind: type[Strategy]) -> None:
-        observations = drive(self.make(kind, SMALL), 60, fine)
-        best = min(observations, key=lambda o: o.fitness)
-        assert best.setting == Setting({"flag": 1, "size": 256, "word": "ring"})
+        repeated = {s.key for s in foreign} & set(keys(observations))
+        assert not repeated, (
+            f"other workers have tried {', '.join(sorted(repeated))}; {USE_NEW_PROPOSAL}"
+        )
 
     def test_observations_without_a_usable_estimate_are_the_worst(
         self, kind: type[Strategy]
@@ -257,21 +272,28 @@ class StrategyContract:
         strategy = self.make(kind, MANY)
         for number, wrong in enumerate([math.nan, math.inf, 0.0, -1.0, None]):
             proposal = strategy.ask()
-            assert proposal is not None
+            assert proposal is not None, f"it ended after {number} useless results"
             observation = Observation(number, proposal.setting, wrong)
             assert observation.fitness == math.inf
             strategy.tell(observation)
-        assert len(drive(strategy, 10, fine, first=5)) == 10
+        assert drive(strategy, 10, fine, first=5), (
+            "it ended after five results without a usable estimate: compare observation.fitness, "
+            "which is infinite for these, and not observation.estimate"
+        )
 
     def test_documents_and_checks_its_options(self, kind: type[Strategy]) -> None:
-        assert kind.summary
+        assert kind.name, "give the class a name"
+        assert kind.summary, "give the class a summary in one line"
         for option in kind.options.values():
-            assert option.doc
-            assert option.read(str(option.default)) == option.default
+            assert option.doc, f"option {option.name} has no doc"
+            assert option.read(str(option.default)) == option.default, (
+                f"option {option.name}: its default {option.default} is outside {option.range}"
+            )
         with pytest.raises(UsageError, match="has no option 'strangest'"):
             kind(SMALL, seed=0, options={"strangest": 1})
 
     def test_ends_at_the_default_in_a_space_of_one_setting(self, kind: type[Strategy]) -> None:
         rule = Constraint(parse_expression("lone == 0"))
         space = Space("nothing", (Parameter("lone", (7,)),), (rule,))
-        assert self.make(kind, space).ask() is None
+        proposal = self.make(kind, space).ask()
+        assert proposal is None, f"{proposal} where only the default is valid; {USE_NEW_PROPOSAL}"

@@ -11,7 +11,7 @@ from autotune.errors import UsageError
 from autotune.measurement.run_history import history_of
 from autotune.report.figures import Mark, dots, steps
 from autotune.report.page import PageTable, Section
-from autotune.report.study import best_so_far, study_section
+from autotune.report.study import search_steps, study_section
 from autotune.store import Store, StudyQuery, StudyRecord
 from autotune.study.search_result import Result
 from autotune.ui.figures import plain_section, plain_svg
@@ -62,7 +62,7 @@ def _both(store: Store, studies: list[StudyRecord]) -> Section:
     """The differences of the studies, and figures of both."""
     lines, marks = {}, []
     for letter, study in zip("AB", studies, strict=True):
-        points = best_so_far(history_of(store, study.id), store.trials(study.id))
+        points = search_steps(history_of(store, study.id), store.trials(study.id))
         if points:
             lines[letter] = points
         if study.result is not None and "recommended" in study.result:

@@ -14,12 +14,14 @@ docs/explanation/strategies.md says how strategies are scored and how peers are 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import math
 import os
 import sys
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 
 from autotune.datasets import load
 from autotune.datasets.card import CARD
@@ -30,6 +32,7 @@ from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
 from benchmarks.search.landscapes import Case, fixed, grid, recordings, wide
 from benchmarks.search.peers import MATCHED, peer_names
+from benchmarks.search.picture import Contestants, draw
 from benchmarks.search.predicted import predicted_settings
 from benchmarks.search.replayed_search import MARKS
 from benchmarks.search.synthetic import gaps
@@ -52,6 +55,10 @@ def main() -> int:
     if sys.argv[1:2] == ["fidelity"]:
         return fidelity_table.main(sys.argv[2:])
     given = _arguments().parse_args()
+    if given.stored:
+        stored = json.loads(Path(given.stored).read_text(encoding="utf-8"))
+        _draw(stored["contestants"], given.picture or "search.svg")
+        return 0
     logging.disable(logging.WARNING)  # Peers print a message for every trial.
     names = _names(given)
     if given.traced:
@@ -67,6 +74,8 @@ def main() -> int:
     print(printed(known, apart, standings[0].name, references(cases)))
     for name, reason in absent.items():
         print(f"{name}: {reason}")
+    if given.picture:
+        _draw(known, given.picture)
     if given.json:
         lands = [case.name for case in cases]
         ahead = {
@@ -76,6 +85,11 @@ def main() -> int:
         with redirect_stdout(StringIO()):  # The tables above show the same figures.
             report("search", {**data, "load": os.getloadavg()[0], "seeds": given.seeds}, given.json)
     return 0
+
+
+def _draw(contestants: Contestants, place: str) -> None:
+    for path in draw(contestants, Path(place)):
+        print(path)
 
 
 def _names(given: argparse.Namespace) -> list[str]:
@@ -170,6 +184,17 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=positive, default=1, help="processes (a core each)")
     parser.add_argument("--anew", action="store_true", help="play again what was played before")
     parser.add_argument("--json", metavar="FILE", help="all figures")
+    parser.add_argument(
+        "--picture",
+        metavar="FILE.svg",
+        help="shares against search runs, and, in FILE-seconds.svg, against machine seconds",
+    )
+    parser.add_argument(
+        "--from",
+        dest="stored",
+        metavar="FILE.json",
+        help="draw the figures of an earlier --json; play nothing",
+    )
     return parser
 
 

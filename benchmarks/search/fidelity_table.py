@@ -31,7 +31,7 @@ import numpy as np
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
-from autotune.testing.simulation import OUTSIDE_S
+from autotune.study.simulation import OUTSIDE_S
 from benchmarks.common import commit, positive, table
 from benchmarks.search.contestants import maker
 from benchmarks.search.families import FAMILIES, LANDSCAPES, landscape

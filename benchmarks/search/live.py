@@ -27,6 +27,7 @@ from autotune.measurement.measured_study import MeasuredStudy
 from autotune.measurement.study_key import study_key
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
+from autotune.study.limited import Limited
 from autotune.study.loop import SearchLoop
 from autotune.study.race import Race, race_evidence
 from autotune.study.trial_store import StoredTrials
@@ -36,7 +37,6 @@ from benchmarks.harness.bench import Bench, Busy, interleaved
 from benchmarks.harness.figures import speedup
 from benchmarks.harness.launches import Place
 from benchmarks.search.contestants import maker
-from benchmarks.search.limited import Limited
 from benchmarks.search.naming import named_setting
 from benchmarks.search.peers import peer_names
 

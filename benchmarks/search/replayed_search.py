@@ -15,13 +15,13 @@ from autotune.space import DEFAULT, Setting
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.strategies.random_search import RandomSearch
+from autotune.study.limited import Limited
 from autotune.study.loop import SearchLoop
 from autotune.study.procedure import run_procedure
 from autotune.study.race import Race, race_evidence
 from autotune.study.screening import Screening
-from autotune.testing.simulation import MemoryTrialStore, Model, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
-from benchmarks.search.limited import Limited
 from benchmarks.search.naming import named_setting
 
 MARKS = (10, 15, 25, 45, 100, 150)
@@ -49,6 +49,11 @@ class ReplayedSearch:
     def at(self, runs: int) -> Setting:
         """The setting that would be named if the search were stopped after so many search runs."""
         before = [setting for spent, _, setting in self.named if spent <= runs]
+        return before[-1] if before else DEFAULT
+
+    def at_second(self, seconds: float) -> Setting:
+        """The setting that would be named after so many machine seconds."""
+        before = [setting for _, spent, setting in self.named if spent <= seconds]
         return before[-1] if before else DEFAULT
 
     def seconds_to(self, share: float) -> float:

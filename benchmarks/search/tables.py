@@ -24,21 +24,36 @@ NEAR = 0.97
 """Performance ratio from which on a setting counts as as good as the best."""
 _NAME, _LEAD = 22, 28
 """Widths of a contestant's name and of a lead with its interval."""
+SECONDS = (10, 20, 40, 80, 160, 320)
+"""Machine seconds after which the shares are pictured."""
 HALVES = 10
 """Number of seeds over which the references are averaged; each holds out other runs."""
+
+
+def marks_of(runs: int) -> list[int]:
+    """The numbers of search runs that have a column; the last one is that of a shorter search."""
+    marks = [mark for mark in MARKS if mark <= runs]
+    return marks or [runs]
 
 
 def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, Any]:
     """All reported figures of one contestant."""
     gaining = [c for case in cases if not case.null for c in standing.courses.get(case.name, [])]
     null = [c for case in cases if case.null for c in standing.courses.get(case.name, [])]
-    marks = [mark for mark in MARKS if mark <= runs]
+    marks = marks_of(runs)
+    decisive = min(DECISIVE, runs)
     ended = [c.ended for c in gaining if c.ended is not None]
     return {
         "share": {m: _spread([c.land.share(c.at(m)) for c in gaining]) for m in marks},
+        "share_error": {m: _error([c.land.share(c.at(m)) for c in gaining]) for m in marks},
+        "share_by_s": {
+            s: [float(np.mean(shares)), _error(shares)]
+            for s in SECONDS
+            if (shares := [c.land.share(c.at_second(s)) for c in gaining])
+        },
         "relative": {m: _relative(standing, cases, m) for m in marks},
         "by_landscape": {
-            case.name: float(np.mean([c.land.share(c.at(DECISIVE)) for c in courses]))
+            case.name: float(np.mean([c.land.share(c.at(decisive)) for c in courses]))
             for case in cases
             if not case.null and (courses := standing.courses.get(case.name))
         },
@@ -111,8 +126,7 @@ def pairs(
                     for n in shared
                 ]
             )
-            for mark in COMPARED
-            if mark <= runs
+            for mark in ([m for m in COMPARED if m <= runs] or [runs])
         }
     return found
 
@@ -168,7 +182,8 @@ def printed(
             f"{_seconds(row['seconds_to_95']):>7} {row['own_ms']:8.2f} "
             f"{_percent(row['stopped_itself']):>7} {_seconds(row['stopped_after']):>6}"
         )
-    lines += ["", f"mean share at {DECISIVE} runs by landscape"]
+    decisive = min(DECISIVE, marks[-1])
+    lines += ["", f"mean share at {decisive} runs by landscape"]
     for place in places:
         lines.append(f"{place}:")
         shares = [
@@ -177,10 +192,11 @@ def printed(
             if place in row["by_landscape"]
         ]
         lines += textwrap.wrap(", ".join(shares), 78, initial_indent="  ", subsequent_indent="  ")
-    lines += ["", f"the same lead at {DECISIVE} runs on these landscapes (pairs of searches)"]
+    if any(decisive in seen for seen in apart.values()):
+        lines += ["", f"the same lead at {decisive} runs on these landscapes (pairs of searches)"]
     for name, seen in apart.items():
-        if DECISIVE in seen:
-            at = seen[DECISIVE]
+        if decisive in seen:
+            at = seen[decisive]
             lines.append(f"{name:{_NAME}} {100 * at.mean:+6.1f}   {_verdict(at.here)}")
     return "\n".join(lines)
 
@@ -256,6 +272,11 @@ def _spread(values: Sequence[float]) -> list[float]:
     if not values:
         return [math.nan] * 4
     return [float(np.mean(values)), *(float(np.quantile(values, q)) for q in (0.25, 0.5, 0.75))]
+
+
+def _error(values: Sequence[float]) -> float:
+    """The standard error of the mean."""
+    return float(np.std(values)) / math.sqrt(len(values)) if values else math.nan
 
 
 def _middle(values: Sequence[float]) -> float:

@@ -19,8 +19,8 @@ from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonR
 from autotune.measurement.budget import BudgetTooSmall
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint
+from autotune.study.simulation import Model, SimulatedEvaluator
 from autotune.terminal.classwide import print_proof
-from autotune.testing.simulation import Model, SimulatedEvaluator
 from autotune.wording import percent
 from benchmarks.classwide_simulation import (
     ACTING,

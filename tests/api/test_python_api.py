@@ -10,6 +10,7 @@ import pytest
 
 import autotune
 from autotune.space import Parameter, Setting, Space
+from autotune.store import Store
 from autotune.targets.metric import objective_name
 from runner.types import RunRecord
 from tests.conftest import Library
@@ -116,6 +117,11 @@ def test_an_objective_that_gives_no_figure(
 ) -> None:
     with refused(autotune.WorkError, code):
         autotune.tune(program, ranks=1, space=SPACE, objective=figure, guard=False, store="s.db")  # type: ignore[arg-type]
+    with Store.open("s.db") as store:
+        (record,) = store.studies()
+        (run,) = store.runs(record.id)
+    assert (run.record.state, run.record.code) == ("no_metric", code)
+    assert run.record.stdout_tail.startswith("energy")
 
 
 @pytest.mark.mpi

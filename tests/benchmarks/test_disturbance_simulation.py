@@ -13,7 +13,7 @@ from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.procedure import run_procedure
-from autotune.testing.simulation import MemoryTrialStore
+from autotune.study.simulation import MemoryTrialStore
 from benchmarks.disturbance_simulation import (
     ANSWERS,
     GAINS,

@@ -16,8 +16,8 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.stats import LookPlan, decision_power, required_pairs
 from autotune.study.conclusion import search_step
 from autotune.study.procedure import run_procedure
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.command_line import remember_command, this_command
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 

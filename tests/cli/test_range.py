@@ -14,8 +14,8 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.conclusion import finalist_rows
 from autotune.study.procedure import run_procedure
 from autotune.study.search_result import Result
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.outcome import print_result
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 

@@ -16,7 +16,7 @@ from autotune.errors import WorkError
 from autotune.measurement.budget import Budget, BudgetSpent
 from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting
-from autotune.testing.simulation import SimulatedEvaluator
+from autotune.study.simulation import SimulatedEvaluator
 from runner.mpi.openmpi.rules import FILE
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.refusals import refused

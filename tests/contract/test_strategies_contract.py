@@ -9,10 +9,10 @@ import pytest
 from autotune.space import Space
 from autotune.strategies import Strategy, find, names, resolve_options
 from autotune.strategies.options import missing_package
-from autotune.testing import StrategyContract
+from autotune.testing import StrategyContract, StrategyQuality
 
 
-class TestStrategies(StrategyContract):
+class TestStrategies(StrategyContract, StrategyQuality):
     @pytest.fixture(params=names())
     def kind(self, request: pytest.FixtureRequest) -> type[Strategy]:
         name = str(request.param)
@@ -22,7 +22,7 @@ class TestStrategies(StrategyContract):
         return find(name)
 
 
-class TestThesis(StrategyContract):
+class TestThesis(StrategyContract, StrategyQuality):
     @pytest.fixture
     def kind(self) -> type[Strategy]:
         return find("ga")

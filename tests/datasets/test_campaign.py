@@ -20,7 +20,7 @@ from autotune.datasets.plan import ExplorationPlan
 from autotune.errors import WorkError
 from autotune.measurement.evaluator import MachineBusy
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.testing.simulation import Model, SimulatedEvaluator
+from autotune.study.simulation import Model, SimulatedEvaluator
 from runner.guard import QuietWait
 from runner.types import RunRecord
 from tests.datasets.conftest import SPACE, planted

@@ -28,3 +28,11 @@ def test_the_newest_section_is_this_version_or_the_one_that_comes() -> None:
     assert numbers(newest) > numbers(version) if when == "unreleased" else newest == version
     assert all(when != "unreleased" for _, when in others)
     assert re.fullmatch(r"\d+\.\d+\.\d+", autotune.__version__)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"\nversion: {project['version']}\n" in citation
+    assert f"\nlicense: {project['license']}\n" in citation
+    assert f"## {project['version']} ({re.findall('date-released: (.*)', citation)[0]})" in CHANGES

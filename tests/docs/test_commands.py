@@ -18,6 +18,8 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "runner" / "runtimes" / "mate" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
+    *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md", "autotune/README.md")),
+    *sorted(p for p in (ROOT / "runner").rglob("README.md") if p.parent.name != "mate"),
 ]
 COMMAND = re.compile(r"(?:^|[\s$;&|]|bin/)autotune +(?=[a-z-])(.*)")
 FILES = [
@@ -135,6 +137,13 @@ def test_commands_in_sentences_have_their_options() -> None:
                 if words and words[0] in whole().commands and (why := unknown_option(words)):
                     problems.append(f"{file.relative_to(ROOT)}:{number}: {why}")
     assert not problems, "\n".join(problems)
+
+
+def test_workers_without_room_are_seen() -> None:
+    line = "mpirun -n 1 python app.py --workers 2"
+    assert refused(line)
+    assert not refused(line.replace("python", "--bind-to none python"))
+    assert not refused(line.replace("2", "1"))
 
 
 @pytest.mark.parametrize(

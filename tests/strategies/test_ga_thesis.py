@@ -20,8 +20,8 @@ from autotune.strategies.ga.options import genetic_options
 from autotune.strategies.ga.population import Population
 from autotune.strategies.options import OptionValue
 from autotune.study.loop import SearchLoop
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.testing.landscapes import MANY, RULES, SMALL, drive, fine
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.search.functions import mpi
 from tests.refusals import refused
 from tests.strategies.test_ga import grow, noise

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.space import Parameter, Setting, Space
 from autotune.study.proof import Blocks
-from autotune.testing.simulation import SimulatedEvaluator
+from autotune.study.simulation import SimulatedEvaluator
 
 
 def ensure(blocks: Blocks, count: int) -> None:

@@ -12,7 +12,7 @@ from autotune.measurement.run_history import RunHistory
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
 MANY = [

@@ -9,8 +9,8 @@ from autotune.measurement.budget import Budget
 from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
+from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.study_warnings import proof_warnings
-from autotune.testing.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 
 FAST = Setting({"eager": 8})

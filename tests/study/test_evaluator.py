@@ -10,7 +10,7 @@ import pytest
 from autotune.measurement.budget import BudgetTooSmall, SearchPlan
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 

@@ -17,7 +17,7 @@ from autotune.study.conclusion import best_seen
 from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, measure_fresh_gain, second_look
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof import Blocks, confirm_blocks
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
 FAST = Setting({"eager": 8})

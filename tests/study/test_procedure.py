@@ -12,7 +12,7 @@ from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import StudyOutcome, run_procedure
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator, parameter
 

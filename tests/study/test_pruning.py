@@ -11,7 +11,7 @@ from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Spac
 from autotune.space.space import Constraint
 from autotune.study.proof import Pairs, matters
 from autotune.study.pruning import SURE_BLOCKS, Pruner, certain, groups, without, without_all
-from autotune.testing.simulation import SimulatedEvaluator
+from autotune.study.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 
 CONDITION = parse_expression("algorithm == 2")

@@ -31,8 +31,8 @@ from autotune.study.race import (
     race_evidence,
 )
 from autotune.study.search_result import BUDGET_SPENT
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator, parameter
 

@@ -26,7 +26,7 @@ from autotune.study.proof_rounds import Rounds
 from autotune.study.pruning import Pruner
 from autotune.study.recommendation import Recommendation
 from autotune.study.search_result import slow_words
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, ensure, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})

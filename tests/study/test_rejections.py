@@ -21,9 +21,9 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import run_procedure
 from autotune.study.recommendation import disturbing_settings
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.study_warnings import proof_warnings, rejection_rows
 from autotune.targets import jobs
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.guard import QuietWait
 from runner.mpi.library import Library
 from runner.types import COMPILING, LaunchSpec, RunRecord

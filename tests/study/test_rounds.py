@@ -16,7 +16,7 @@ from autotune.stats import ErrorBudget
 from autotune.study.conclusion import round_rows
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof_rounds import Round, Rounds, look_plan
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 

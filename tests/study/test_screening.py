@@ -30,8 +30,8 @@ from autotune.study.screening_summary import (
     summary,
     why_off,
 )
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import CHEAP, Trial
-from autotune.testing.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator
 

@@ -13,7 +13,7 @@ from autotune.measurement.budget import SearchPlan
 from autotune.space import Setting, Space
 from autotune.stats import LookPlan, mean_difference, slow_from
 from autotune.study.procedure import run_procedure
-from autotune.testing.simulation import MemoryTrialStore
+from autotune.study.simulation import MemoryTrialStore
 from tests.study.conftest import ListStrategy, evaluator
 from tests.study.test_fresh_pairs import compared
 

@@ -29,10 +29,10 @@ from autotune.study.conclusion import (
 )
 from autotune.study.procedure import run_procedure
 from autotune.study.search_result import Result
+from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.study_status import SESSION
 from autotune.study.study_warnings import study_warnings
 from autotune.study.trial_store import StoredTrials
-from autotune.testing.simulation import SimulatedEvaluator
 
 DATASET = "grid-node"
 

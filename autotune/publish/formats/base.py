@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from autotune.dialects import dialect
 from autotune.publish.content import Content, check_published_groups
+from autotune.publish.formats.samples import sample_contents
 from runner.files.paths import entries, is_file, is_folder
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
@@ -110,6 +111,14 @@ class Format(ABC):
     def canaries(self, content: Content, library: Library) -> list[Canary]:
         """Canaries for values that cannot be read back."""
         return []
+
+    def sample(self, library: Library) -> Content:
+        """Content with which a launch shows whether it loads a file of the format.
+
+        Without values if there is none for the family of this library.
+        """
+        parts = (self.part(content, library) for content in sample_contents(library))
+        return next((part for part in parts if part.names), Content())
 
     def expected_parameters(self, content: Content, library: Library) -> dict[str, str]:
         """Library parameters that a launch with the file must read back."""

@@ -56,6 +56,8 @@ class Config:
     regions of other processes on its node (``node``), whose arrays lie in an arena."""
     rank_map: tuple[tuple[int, ...], ...] | None = None
     schedule_seed: int | None = None
+    time_line: str | None = None
+    """The file for the time line of the run; None: none is recorded."""
 
     def __post_init__(self) -> None:
         self._at_least("--workers", self.workers, 1)
@@ -301,6 +303,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "other processes of the node, if the program shares its arrays)",
     )
     add("--rank-map", metavar="FILE", help="JSON file: for each process a list of global ranks")
+    add(
+        "--time-line",
+        metavar="FILE",
+        help="write when each worker ran which rank to this file (autotune mate timeline draws it)",
+    )
 
 
 def from_arguments(namespace: argparse.Namespace) -> Config:
@@ -321,6 +328,7 @@ def from_arguments(namespace: argparse.Namespace) -> Config:
         queue=namespace.queue,
         steal=namespace.steal,
         rank_map=None if namespace.rank_map is None else read_rank_map(Path(namespace.rank_map)),
+        time_line=namespace.time_line,
     )
     config.require_useful()
     return config

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runner.errors import RunnerError
@@ -23,6 +24,7 @@ from runner.runtimes.mate.mpi4py_guard import Guard
 from runner.runtimes.mate.report import is_first
 from runner.runtimes.mate.scheduler import RankScheduler
 from runner.runtimes.mate.task import Task
+from runner.runtimes.mate.time_line import write_time_line
 from runner.runtimes.mate.transport import Poller, Transport
 from runner.runtimes.mate.transport_mpi import MpiTransport
 from runner.runtimes.mate.worker import Worker
@@ -73,15 +75,26 @@ def run(
     errors are printed and the job is aborted.
     """
     config = config or Config()
+    if config.time_line is not None:
+        log = log or EventLog()
     if comm is None:
-        return _Job(main, config, args, transport or Transport(), log, None).run()
+        return _finished(_Job(main, config, args, transport or Transport(), log, None), log)
     _agree(comm, config, arena)
     layer = transport or MpiTransport(comm, config.thread_level == "serialized", config.in_process)
     try:
-        return _Job(main, config, args, layer, log, comm, arena).run()
+        return _finished(_Job(main, config, args, layer, log, comm, arena), log)
     finally:
         if isinstance(layer, MpiTransport):
             layer.close()
+
+
+def _finished(job: _Job, log: EventLog | None) -> Report:
+    """Run a job, and write its time line if the configuration names a file for it."""
+    report = job.run()
+    if log is not None and job.config.time_line is not None:
+        path = Path(job.config.time_line)
+        write_time_line(path, log, job.config.workers, job.begin, job.comm)
+    return report
 
 
 def _agree(comm: Any, config: Config, arena: Arena | None) -> None:
@@ -136,7 +149,10 @@ class _Job:
         comm: Any,
         arena: Arena | None = None,
     ) -> None:
-        self._comm = comm
+        self.comm = comm
+        self.config = config
+        self.begin = 0.0
+        """When the ranks of all processes began (``perf_counter``)."""
         is_checked = wanted.is_wanted()
         if is_checked:
             # Imported only then: a job that is not checked starts faster.
@@ -211,17 +227,17 @@ class _Job:
             for worker in self._workers
         ]
         with _switch_interval(), self._guard_calls():
-            begin = self._start(threads, barrier)
+            begin = self.begin = self._start(threads, barrier)
             self._join(threads)
             wall = time.perf_counter() - begin
         self._close_coroutines()
         self._scheduler.settle()
         if self._scheduler.failure is not None:
             _raise(*self._scheduler.failure)
-        if self._comm is not None:
+        if self.comm is not None:
             _gentle_barrier(self._transport)
         if self._checker is not None:
-            self._checker.close(self._comm)
+            self._checker.close(self.comm)
         times = self._timers.result()
         return Report(
             process=self._transport.process,
@@ -235,7 +251,7 @@ class _Job:
         )
 
     def _guard_calls(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext() if self._comm is None else self._guard.install()
+        return contextlib.nullcontext() if self.comm is None else self._guard.install()
 
     def _start(self, threads: list[threading.Thread], barrier: threading.Barrier) -> float:
         """Let the workers of all processes start at the same time; returns that time on this clock.
@@ -248,8 +264,8 @@ class _Job:
             for thread in threads:
                 thread.start()
             barrier.wait()
-            if self._comm is not None:
-                self._comm.Barrier()
+            if self.comm is not None:
+                self.comm.Barrier()
             begin = time.perf_counter()
             barrier.wait()
         except threading.BrokenBarrierError:
@@ -263,8 +279,8 @@ class _Job:
 
     def _stop(self, error: BaseException) -> None:
         """End the job because of an error in the main thread."""
-        if isinstance(error, KeyboardInterrupt) and self._comm is not None:
-            self._comm.Abort(130)
+        if isinstance(error, KeyboardInterrupt) and self.comm is not None:
+            self.comm.Abort(130)
         with self._scheduler.lock:
             self._scheduler.fail(None, error)
 
@@ -294,7 +310,7 @@ class _Job:
         text = f"mate: {who} failed ({place})"
         if self._transport.call_lock is not None:
             self._transport.call_lock.enter_last()
-        if isinstance(error, GraphError) and not is_first(self._comm, str(error)):
+        if isinstance(error, GraphError) and not is_first(self.comm, str(error)):
             # A lower process has found the same error: it prints it and ends this one.
             time.sleep(_END_S)
         if isinstance(error, RunnerError):
@@ -307,7 +323,7 @@ class _Job:
             sys.stdout.flush()
         finally:
             # Even if nothing can be printed: the other processes would wait for ever.
-            self._comm.Abort(getattr(error, "exit_code", 1))
+            self.comm.Abort(getattr(error, "exit_code", 1))
 
 
 def _raise(task: Task | None, error: BaseException) -> NoReturn:

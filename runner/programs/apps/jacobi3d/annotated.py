@@ -2,7 +2,7 @@
 
     mpirun -n 2 python -m runner.programs.apps.jacobi3d.annotated 64x64x64 200
     autotune mate translate runner/programs/apps/jacobi3d/annotated.py -o jacobi_mate.py
-    mpirun -n 1 python jacobi_mate.py 64x64x64 200 --workers 2 --ranks-per-process 8
+    mpirun -n 1 --bind-to none python jacobi_mate.py 64x64x64 200 --workers 2 --ranks-per-process 8
 
 Its loops over cells are functions of numba, so they are fast in both. The regions use numbers,
 arrays and lists of them, so the translator can compile all of them. The last line of output is
