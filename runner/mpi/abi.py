@@ -47,6 +47,10 @@ _LINE = re.compile(
 )
 
 
+_MISSING = re.compile(r"^undefined symbol: (p?mpi_\w+)", re.MULTILINE | re.IGNORECASE)
+"""A line of the loader's check of all names, for the names of MPI."""
+
+
 @dataclass(frozen=True)
 class NeededLibrary:
     """The main MPI library that a program needs: its file name and its path ("": not found)."""
@@ -74,12 +78,23 @@ def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededL
     return None if path is None else _library_of(path, joined_folders(folders, os.environ))
 
 
-def needed_by(file: str) -> NeededLibrary | None:
+def needed_by(file: str, folders: Sequence[str] = ()) -> NeededLibrary | None:
     """The MPI library that an ELF file needs, a program or a shared library; None if it needs none.
 
-    The loader looks where it looks for a program of this environment.
+    The loader looks in ``folders`` first, then where it looks for a program of this environment.
     """
-    return _library_of(file, joined_folders((), os.environ))
+    return _library_of(file, joined_folders(folders, os.environ))
+
+
+def missing_symbols(file: str, folders: Sequence[str]) -> list[str]:
+    """The functions of MPI that an ELF file needs and the loader finds in no library.
+
+    The loader looks in ``folders`` first. A file that was built for a newer series of its library
+    may need some that an older one lacks.
+    """
+    env = {**os.environ, LOADER_PATH: joined_folders(folders, os.environ)}
+    output = output_of(("ldd", "-r", file), env, whatever_code=True)
+    return _MISSING.findall(output)
 
 
 def is_elf(path: str) -> bool:

@@ -72,6 +72,7 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     assert done.code == 0, done.text
     assert "2 ranks " in done.out
     found = json.loads((data / "c.json").read_text())
+    assert found["mpi_choice"]["reason"] == "mpi4py"
     (one,) = found["tables"]
     assert (one["ranks"], one["nodes"]) == (2, 1)
     settings = [row["setting"] for row in one["responses"]]

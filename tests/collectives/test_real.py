@@ -203,6 +203,7 @@ def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) ->
     part = data["parts"][0]
     assert part["operation"] == "bcast"
     assert data["guarded"] is False
+    assert data["mpi_choice"]["reason"] == "mpi4py"
     assert HEADLINES["unguarded"] in done.out
     assert 0 < part["points"] <= part["grid"]
     assert part["rules"][0]["message"] == 0
