@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from runner.files.paths import real_path
+from runner.files.paths import file_state, real_path
 from runner.mpi.output import output_of
 
 LOADER_PATH = "LD_LIBRARY_PATH"
@@ -75,7 +75,7 @@ def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededL
     loads the library later, as Python does.
     """
     path = shutil.which(words[0]) if words else None
-    return None if path is None else _library_of(path, joined_folders(folders, os.environ))
+    return None if path is None else needed_by(path, folders)
 
 
 def needed_by(file: str, folders: Sequence[str] = ()) -> NeededLibrary | None:
@@ -83,7 +83,7 @@ def needed_by(file: str, folders: Sequence[str] = ()) -> NeededLibrary | None:
 
     The loader looks in ``folders`` first, then where it looks for a program of this environment.
     """
-    return _library_of(file, joined_folders(folders, os.environ))
+    return _library_of(file, joined_folders(folders, os.environ), file_state(file))
 
 
 def missing_symbols(file: str, folders: Sequence[str]) -> list[str]:
@@ -113,7 +113,8 @@ def joined_folders(folders: Sequence[str], environment: Mapping[str, str]) -> st
 
 
 @lru_cache(maxsize=16)
-def _library_of(program: str, folders: str) -> NeededLibrary | None:
+def _library_of(program: str, folders: str, _state: Hashable) -> NeededLibrary | None:
+    """As :func:`needed_by`; ``_state`` changes when the file is built again."""
     if not is_elf(program):
         return None
     env = {**os.environ, **({LOADER_PATH: folders} if folders else {})}
