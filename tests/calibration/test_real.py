@@ -64,8 +64,9 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     (data / "limits.toml").write_text(SPACE.replace("LEVELS", str(levels)))
     # Beside other work ranks that spin take a time slice for every message.
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
-    short = cli(*WORDS, "--budget", "0.1s")
+    short = cli(*WORDS, "--budget", "0.1s", "--json", "short.json")
     assert short.code == 1
+    assert json.loads((data / "short.json").read_text())["code"] == "budget.too_small"
     assert "[budget.too_small]" in short.err
     assert "--budget" in short.err
     done = cli(*WORDS, "--json", "c.json")
