@@ -38,10 +38,14 @@ def whole(place: Path) -> int:
 
 
 def installed(wheel: Path, extra: str, folder: Path) -> Path:
-    """A new environment in ``folder`` with the wheel and an extra; its ``site-packages``."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    """A new environment in ``folder`` with the wheel and an extra; its ``site-packages``.
+
+    Like one of ``uv tool install`` it has no pip and no setuptools of its own.
+    """
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     wanted = f"{wheel}[{extra}]" if extra else f"{wheel}"
-    subprocess.run([folder / "bin" / "pip", "install", "-q", "--no-compile", wanted], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
+    subprocess.run([*pip, "install", "-q", "--no-compile", wanted], check=True)
     return next(folder.glob("lib/python*/site-packages"))
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from runner.mpi.abi import LOADER_PATH
 from runner.supervise import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
@@ -82,15 +83,19 @@ def _state(
 ) -> ReadBack:
     reported_values = [report[name] for report in reports.values() if name in report]
     if reported_values and len(reported_values) == number:
-        return _judge(value, set(reported_values), REPORT_SOURCE)
+        return _judge(name, value, set(reported_values), REPORT_SOURCE)
     if ranks:
-        return _judge(value, {rank.variables.get(name) for rank in ranks}, SOURCE)
+        return _judge(name, value, {rank.variables.get(name) for rank in ranks}, SOURCE)
     few = f"{len(reported_values)} of {number} ranks reported it" if reports else None
     return ReadBack("not observable", value, None, few)
 
 
-def _judge(value: str, values: set[str | None], source: str) -> ReadBack:
-    if values == {value}:
-        return ReadBack("in force", value, value, source)
+def _judge(name: str, value: str, values: set[str | None], source: str) -> ReadBack:
     text = " | ".join(sorted("(not set)" if one is None else one for one in values))
-    return ReadBack("altered", value, text, source)
+    is_in_force = all(one is not None and _has_value(name, one, value) for one in values)
+    return ReadBack("in force" if is_in_force else "altered", value, text, source)
+
+
+def _has_value(name: str, actual: str, value: str) -> bool:
+    """Whether a rank has the value; launchers put folders of their own first in the loader's."""
+    return actual == value or (name == LOADER_PATH and actual.endswith(f":{value}"))

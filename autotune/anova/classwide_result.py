@@ -19,6 +19,7 @@ from autotune.names import names_path
 from autotune.notes import Note
 from autotune.space.outside_names import check_name
 from autotune.space.setting import SettingValues
+from autotune.targets.rows import MpiChoiceRow
 from autotune.wording import count
 from runner.types import all_finite
 
@@ -125,12 +126,15 @@ class ClasswideResult:
     pruned_unclear: Annotated[tuple[str, ...], _OF_PROOFS] = ()
     not_pruned: Annotated[tuple[str, ...], _OF_PROOFS] = ()
     next_step: Annotated[str, _OF_PROOFS] = ""
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this MPI library was taken."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
-        """12 hexadecimal digits over the whole content: the ID of ``classwide:ID``."""
-        return content_id(self._content("id"))
+        """12 hexadecimal digits over the whole content but ``mpi_choice``: the ID of
+        ``classwide:ID``."""
+        return content_id(self._content("id", "mpi_choice"))
 
     @property
     def proven(self) -> bool:

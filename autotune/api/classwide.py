@@ -132,12 +132,13 @@ def result_of(
     guard: bool,
 ) -> ClasswideResult:
     """The result to store and publish; ``proof`` is None if nothing was measured."""
-    library = programs[0].target.library if programs else None
-    mpi = {"name": library.family, "version": library.version} if library else {}
+    first = programs[0].target if programs else None
+    mpi = {"name": first.library.family, "version": first.library.version} if first else {}
     common_fields: dict[str, Any] = {
         "cluster": cluster,
         "machine": describe_machine().fingerprint if programs else dataset.card.machine.fingerprint,
         "mpi": mpi,
+        "mpi_choice": None if first is None else first.choice_row,
         "space": programs[0].space.name if programs else "",
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "source": f"dataset {dataset.name}",

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from autotune.document import Document
+from autotune.document import Document, Omitted
 from autotune.json_types import LibraryName, Number
+from autotune.targets.rows import MpiChoiceRow
 from runner.trace import FEATURES
 
 
@@ -93,6 +94,8 @@ class TracedFeatures(Document):
     Null: not recorded."""
     partners: MessagePartners | None
     """Which ranks sent messages to which; left out where there are more than 20,000 pairs."""
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this MPI library was taken; it is no part of the features file."""
 
 
 def feature_list() -> FeatureList:

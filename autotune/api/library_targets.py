@@ -14,7 +14,7 @@ from autotune.measurement.other_library import OtherLibrary
 from autotune.notes import Note, Say
 from autotune.space import LibraryChoice, Space
 from autotune.space.resolve import parts_for
-from autotune.targets.build import foreign_build, library_folders, linked_note, names_library
+from autotune.targets.build import foreign_build, library_folders, names_library
 from autotune.targets.launcher_line import parse_launcher_line, same_library
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
@@ -101,9 +101,7 @@ def _target_under(request: TargetRequest, library: str, notes: list[Note]) -> Ta
     """The target under a library; ``notes`` gets what is said of it."""
     target_notes: list[Note] = []
     target = target_of_any_build(request.model_copy(update={"mpi": library}), target_notes.append)
-    # Which library the program loads by itself does not matter: it gets the one that is named.
-    by_itself = linked_note(target.program, target.library)
-    notes += [note for note in target_notes if note.code != "mpi.chosen" and note != by_itself]
+    notes += [note for note in target_notes if note.code != "mpi.chosen"]
     return target
 
 

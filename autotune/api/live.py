@@ -88,7 +88,7 @@ def _active(state: StudyStatus, session: dict[str, Any], history: RunHistory) ->
     """Whether a process works on the study, as far as this machine can tell."""
     if state.status in FINISHED:
         return False
-    if state.status in ("searching", "proving"):
+    if state.status in ("searching", "proving", "waiting"):
         return True
     try:
         owner = OwnerProcess(**session["owner"])

@@ -13,13 +13,14 @@ from pydantic import Field
 from autotune.api.features import read_features
 from autotune.comparison.comparison_document import ComparisonFigures
 from autotune.config.cluster import read_cluster
-from autotune.document import Document
+from autotune.document import Document, Omitted
 from autotune.errors import UsageError
 from autotune.json_types import Ends, Number, ValuesByName
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation
 from autotune.space.outside_names import check_config_name, check_values
+from autotune.targets.rows import MpiChoiceRow
 from autotune.targets.target import Target
 from autotune.targets.wrapped_launcher import is_launcher
 from runner.errors import RunnerError
@@ -144,6 +145,8 @@ class PredictionDocument(Document):
     check: ComparisonFigures | None
     """Comparison with the default (--check), as of compare without a, b and schema."""
     params_file: str | None
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why the MPI library of the check was taken."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,7 @@ class Prediction:
     ) -> PredictionDocument:
         """What ``--json`` writes, with the check and the file that was written."""
         answer, features, model = self.answer, self.features, self.model
+        target = None if self.place is None else self.place.target
         interval = None
         if answer.interval is not None:
             low, high = answer.interval
@@ -226,6 +230,7 @@ class Prediction:
             ),
             check=check,
             params_file=params_file,
+            mpi_choice=None if target is None else target.choice_row,
         )
 
 

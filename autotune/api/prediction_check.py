@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from autotune.api.predict import Prediction
+from autotune.api.target import find_target, to_stderr
 from autotune.comparison.paired_comparison import (
     ComparisonOutcome,
     ComparisonRequest,
@@ -13,15 +15,17 @@ from autotune.comparison.paired_comparison import (
 )
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
-from autotune.errors import UsageError
+from autotune.errors import AutotuneError, UsageError
 from autotune.files import write_text
 from autotune.measurement.events import Watcher, silent
 from autotune.measurement.result_checks import checks_words
+from autotune.notes import Note, Say
 from autotune.publish.evidence_lines import file_evidence, gain_words
 from autotune.publish.tune_file import NotObeyed, tune_text, write_tune_file
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
+from autotune.targets.library_binding import bound_to_library
 from autotune.targets.mpi_choice import choose
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import with_request
@@ -161,7 +165,38 @@ def write_params(prediction: Prediction, path: Path) -> Path:
     return path
 
 
-def recorded_target(features: Features, request: TargetRequest) -> Target:
+def checked_target(
+    features: Features,
+    request: TargetRequest,
+    *,
+    run_recorded: bool,
+    is_traced: bool,
+    say: Say = to_stderr,
+) -> Target:
+    """What a check runs: the program of ``request``, or the launch as it was traced.
+
+    ``is_traced``: the library of ``request`` is that of the traced run, which the user did not
+    name. ``say`` gets notes, the library first. Raises UsageError for everything that is wrong.
+    """
+    notes: list[Note] = []
+    find = partial(_recorded_target, features) if run_recorded else find_target
+    try:
+        target = find(request, notes.append)
+    except AutotuneError:
+        for note in notes:
+            say(note)
+        raise
+    if is_traced and target.choice is not None:
+        target = replace(target, choice=target.choice.as_traced())
+    if target.choice is not None:
+        say(target.choice.note)
+    for note in notes:
+        if note.code != "mpi.chosen":
+            say(note)
+    return target
+
+
+def _recorded_target(features: Features, request: TargetRequest, say: Say) -> Target:
     """The launch as it was traced; all other options are those of ``request``.
 
     Raises UsageError if its directory does not exist here.
@@ -176,14 +211,17 @@ def recorded_target(features: Features, request: TargetRequest) -> Target:
         app_from_command(features.argv, request.metric, request.verify, request.metric_rate),
         request,
     )
-    return Target.of(
+    choice = choose(request.mpi, (), features.argv)
+    target = Target.of(
         app,
         None,
         features.ranks,
         load_cluster(request.cluster),
-        choose(request.mpi, (), features.argv).library,
+        choice.library,
         timeout_s=request.timeout_s,
         clean_env=request.clean_env,
         commutative_only=request.commutative_only,
         cwd=features.cwd,
+        choice=choice,
     )
+    return bound_to_library(target, "--mpi", say)

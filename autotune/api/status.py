@@ -34,6 +34,8 @@ class WorkerState:
     host: str
     pid: int
     seen_s: float
+    state: Literal["measuring", "waiting_for_lock"]
+    """Whether it has its machine, or waits for the machine lock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,15 +129,17 @@ def state_of(store: Store, study: StudyRecord) -> StudyStatus:
     workers = store.workers(study.id)
     proving = store.role_holder(study.id, FINISH)
     lost_workers = [_worker(w) for w in workers if w.is_lost]
+    living_workers = [_worker(w) for w in workers if not w.is_lost]
     return StudyStatus(
         study=now.hash[:12],
         status=_status(
             now,
             proving is not None,
-            lambda: len(lost_workers) < len(workers) or any(row.alive for row in running),
+            lambda: workers,
+            lambda: any(row.alive for row in running),
         ),
         result=_result(now),
-        workers=[_worker(w) for w in workers if not w.is_lost],
+        workers=living_workers,
         lost=lost_workers,
         joinable=now.request is not None,
         guard=now.key.has_guard,
@@ -180,19 +184,21 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
 def _status_now(store: Store, study: StudyRecord) -> str:
     """What the study does now; it asks for no more than it needs, since a list has many studies."""
 
-    def has_worker() -> bool:
-        return any(not worker.is_lost for worker in store.workers(study.id))
-
     def has_trial() -> bool:
         lost = store.lost_trials(study.id)
         trials = store.trials(study.id)
         return any(trial.state == "running" and trial.id not in lost for trial in trials)
 
     proving = store.role_holder(study.id, FINISH) is not None
-    return _status(study, proving, lambda: has_worker() or has_trial())
+    return _status(study, proving, lambda: store.workers(study.id), has_trial)
 
 
-def _status(study: StudyRecord, proving: bool, is_searching: Callable[[], bool]) -> str:
+def _status(
+    study: StudyRecord,
+    proving: bool,
+    workers: Callable[[], Sequence[WorkerRecord]],
+    has_trial: Callable[[], bool],
+) -> str:
     """What the study does now, if anything; else how it ended.
 
     The failure of one worker is not that of the study while other workers go on.
@@ -201,7 +207,10 @@ def _status(study: StudyRecord, proving: bool, is_searching: Callable[[], bool])
         return study.status
     if proving:
         return "proving"
-    return "searching" if is_searching() else study.status
+    living = [worker for worker in workers() if not worker.is_lost]
+    if any(not worker.is_waiting for worker in living) or has_trial():
+        return "searching"
+    return "waiting" if living else study.status
 
 
 def _result(study: StudyRecord) -> SearchAnswer | None:
@@ -224,4 +233,9 @@ def _result(study: StudyRecord) -> SearchAnswer | None:
 
 def _worker(worker: WorkerRecord) -> WorkerState:
     owner = worker.owner
-    return WorkerState(host=owner.host, pid=owner.pid, seen_s=round(worker.seen_s, 1))
+    return WorkerState(
+        host=owner.host,
+        pid=owner.pid,
+        seen_s=round(worker.seen_s, 1),
+        state="waiting_for_lock" if worker.is_waiting else "measuring",
+    )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
+from autotune.errors import UsageError
 from autotune.notes import Note, Say
-from autotune.targets.build import require_own_build
+from autotune.targets.build import title
+from autotune.targets.library_binding import bound_to_library
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings, Target
@@ -29,9 +32,25 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
     name them are removed from this process's environment.
     """
     target = target_of_any_build(request, say)
-    named = f"--mpi {request.mpi}" if request.mpi else (request.program or ("",))[0]
-    require_own_build(target.program, target.library, named)
-    return target
+    option = f"--mpi {request.mpi}" if request.mpi else (request.program or ("",))[0]
+    return bound_to_library(target, option, say)
+
+
+def common_library(targets: Sequence[Target], advice: str) -> Library:
+    """The MPI library of all targets, of which a result is to speak.
+
+    Raises UsageError with ``advice`` if there are several.
+    """
+    libraries = {target.library.launcher: target.library for target in targets}
+    first, *others = libraries.values()
+    if others:
+        names = ", ".join(map(title, libraries.values()))
+        raise UsageError(
+            f"these programs load several MPI libraries ({names}), and the result is to be of "
+            f"one; {advice}",
+            code="mpi.several",
+        )
+    return first
 
 
 def target_of_any_build(request: TargetRequest, say: Say) -> Target:

@@ -82,6 +82,8 @@ class _Jobs:
     _states: dict[str, State] = field(default_factory=dict)
     _reported_jobs: set[str] = field(default_factory=set)
     """Jobs that have ended, as was already reported."""
+    _limit: str = ""
+    """The time limit that ended a worker; empty if none did."""
 
     def submit(self) -> None:
         study = self.search.study
@@ -161,24 +163,43 @@ class _Jobs:
                 words = f"worker {job} has ended: another worker runs the proof"
                 self.say(Note("worker.ended", words, {"job": job}))
                 continue
-            lines = _lines(log)
-            last = f"its last line: {lines[-1]}" if lines else "it printed nothing"
-            self.say(
-                Note(
-                    "worker.lost",
-                    f"worker {job} is lost: {last} ({log.name}).  Its finished runs are stored; "
-                    "its last trial is measured again",
-                    {"job": job, "log": str(log)},
-                )
+            self.say(self._loss(job, log))
+
+    def _loss(self, job: str, log: Path) -> Note:
+        """The note on a worker that ended before the study had its result."""
+        end = self.scheduler.end_of(job)
+        stored = "Its finished runs are stored; its last trial is measured again"
+        if end is not None and end.cause == "time_limit":
+            self._limit = end.limit or "that of the scheduler"
+            return Note(
+                "worker.time_limit",
+                f"worker {job} was ended by the time limit of its job, {self._limit}.  {stored}.  "
+                "A longer limit: --walltime",
+                {"job": job, "log": str(log), "limit": end.limit},
             )
+        lines = _lines(log)
+        last = f"its last line: {lines[-1]}" if lines else "it printed nothing"
+        scheduler_words = "" if end is None else f" ({end.words})"
+        return Note(
+            "worker.lost",
+            f"worker {job} is lost{scheduler_words}: {last} ({log.name}).  {stored}",
+            {"job": job, "log": str(log), "cause": None if end is None else end.cause},
+        )
 
     def _in_vain(self) -> str:
         log = self.logs[-1]
         lines = _lines(log)
+        longer = (
+            f"\nThe time limit of the jobs ended them ({self._limit}): give a longer one with "
+            "--walltime, and the same command continues the study"
+            if self._limit
+            else ""
+        )
         last_lines = "".join(f"\n  | {line}" for line in lines[-_SHOWN_LINES:])
         return (
             "all workers have ended without a result.  Nothing is lost: the same command "
-            f"continues.\nTheir output is in {log.name.rpartition('worker')[0]}worker*.log"
+            f"continues.{longer}\nTheir output is in "
+            f"{log.name.rpartition('worker')[0]}worker*.log"
             + (f"; the last one ended with:{last_lines}" if last_lines else "")
         )
 

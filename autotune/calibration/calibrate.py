@@ -100,6 +100,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
         points=points,
         grid=grid,
         guarded=terms.guard,
+        mpi_choice=targets[0].choice_row,
     )
 
 

@@ -21,9 +21,10 @@ from typing_extensions import TypedDict
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.calibration.points import Point
-from autotune.document import from_json, to_json
+from autotune.document import Omitted, from_json, to_json
 from autotune.json_types import Number, ValuesByName
 from autotune.space import Setting
+from autotune.targets.rows import MpiChoiceRow
 
 SCHEMA = "autotune-calibration-1"
 LEAST_NOISE = 0.01
@@ -151,11 +152,15 @@ class Calibration:
         ...,
     ]
 
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this MPI library was taken."""
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
-        """12 hexadecimal digits over the whole content."""
-        return content_id(to_json(self, "id"))
+        """12 hexadecimal digits over the whole content but ``mpi_choice``: a repeated command gives
+        the same calibration, whatever stands first on PATH."""
+        return content_id(to_json(self, "id", "mpi_choice"))
 
     def table(self, ranks: float, nodes: int) -> ResponseTable | None:
         """The table for a program on this number of ranks and nodes: of its kind (one node or

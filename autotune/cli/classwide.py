@@ -34,6 +34,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         outsider,
         result_of,
     )
+    from autotune.api.target import common_library
     from autotune.space import DEFAULT
     from autotune.store import Store
     from autotune.terminal.classwide import print_classwide
@@ -60,6 +61,8 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
     if request.measure:
         programs = [member(cell, target_request, request.space) for cell in cells]
         programs += [outsider(words, target_request, request.space) for words in held_out_programs]
+        targets = [program.target for program in programs]
+        common_library(targets, "choose one with --mpi, or programs with --apps")
         check_programs(choice.setting, programs)
     proof = None
     if request.measure and choice.setting != DEFAULT:

@@ -15,7 +15,7 @@ from autotune.terminal.campaign import (
     print_continuation,
     print_plan,
 )
-from autotune.terminal.render import write_document, write_json
+from autotune.terminal.render import to_stderr, write_document, write_json
 
 if TYPE_CHECKING:
     pass
@@ -27,11 +27,13 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
 
     The same command continues an interrupted measurement.
     """
-    from autotune.api.campaign import planned_dataset
+    from autotune.api.campaign import cell_target, planned_dataset
+    from autotune.api.target import common_library
     from autotune.datasets.campaign import Campaign
     from autotune.datasets.catalog import FOLDER
     from autotune.datasets.describe import ExploredDataset, describe
-    from autotune.datasets.plan import cell_target, load_plan, prepare_dataset, start_dataset
+    from autotune.datasets.plan import load_plan, prepare_dataset, start_dataset
+    from autotune.notes import Note
     from autotune.store import Store
     from autotune.targets.resolve import refuse_nested_launch
 
@@ -40,8 +42,18 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     cells = plan.select_cells(
         [key.strip() for key in request.cells.split(",")] if request.cells else []
     )
+    notes: dict[str, Note] = {}
+
+    def say_once(note: Note) -> None:
+        if note.words not in notes:
+            to_stderr(notes.setdefault(note.words, note))
+
     prepared_cells = prepare_dataset(
-        plan, cells, lambda cell: cell_target(cell, request.target.mpi)
+        plan, cells, lambda cell: cell_target(cell, request.target.mpi, say_once)
+    )
+    library = common_library(
+        [cell.target for cell in prepared_cells],
+        "choose one with --mpi, or cells with --cells",
     )
     if request.dry_run:
         if json_out:
@@ -51,7 +63,6 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
         return
     out = None if request.out is None else Path(request.out)
     folder = out or FOLDER / plan.name
-    library = prepared_cells[0].target.library
     words = f"{library.family} {library.version}"
     # The card is passed on: it says nothing of where the files lie on this machine.
     folder_words = ["-o", _passed_on(out)] if out else []
@@ -70,7 +81,12 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     if not is_finished:
         print_continuation("the budget is spent; every finished block is stored")
     result = vars(describe(campaign.dataset))
-    document = ExploredDataset(**result, finished=is_finished, folder=f"{folder}")
+    document = ExploredDataset(
+        **result,
+        finished=is_finished,
+        folder=f"{folder}",
+        mpi_choice=prepared_cells[0].target.choice_row,
+    )
     if write_document(document, json_out):
         print_campaign(folder, is_finished)
 

@@ -48,7 +48,8 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
         program_features.save(out)
         keep_features(program_features, traced_run, target, database)
     if json_out:
-        write_json(TracedFeatures.model_validate(program_features.to_json()), json_out)
+        content = program_features.to_json() | {"mpi_choice": target.choice_row}
+        write_json(TracedFeatures.model_validate(content), json_out)
     has_metric = request.target.metric or request.target.metric_rate
     if has_metric and traced_run.record.state == "no_metric":
         for line in (

@@ -28,11 +28,10 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
     from autotune.api.predict import traced_on, traced_with
     from autotune.api.prediction_check import (
         check_prediction,
-        recorded_target,
+        checked_target,
         refusal,
         write_params,
     )
-    from autotune.api.target import find_target
     from autotune.space import DEFAULT
     from autotune.store import Store
     from autotune.targets.request import AUTO
@@ -59,11 +58,12 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
         raise UsageError("--run-recorded needs --check", code="prediction.options")
     if params_file is not None:
         check_writable(params_file)
+    traced = None if target_request.mpi else traced_with(features, target_request.program)
     words = target_request.model_copy(
         update={
             "ranks": target_request.ranks or features.ranks,
             "cluster": request.cluster or traced_on(features),
-            "mpi": target_request.mpi or traced_with(features, target_request.program),
+            "mpi": target_request.mpi or traced,
             "command": f"predict {request.features} --check",
         }
     )
@@ -72,7 +72,12 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
             words = with_figure(words, database, guard=guard)
     target = None
     if check:
-        target = recorded_target(features, words) if request.run_recorded else find_target(words)
+        target = checked_target(
+            features,
+            words,
+            run_recorded=request.run_recorded,
+            is_traced=traced is not None,
+        )
     quiet = json_out == "-"
     prediction = predict_setting(
         features,

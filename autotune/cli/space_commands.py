@@ -122,9 +122,7 @@ def discover_parameters(
     library = find_library(mpi)
     active = active_parameters(library, pattern, level, None if everything else cluster)
     parameters = active.parameters
-    if json_out:
-        write_json(parameters, json_out)
-    elif out:
+    if out:
         if not parameters:
             raise UsageError(
                 f"no parameter of {library.family} {library.version} matches {pattern!r}",
@@ -132,10 +130,12 @@ def discover_parameters(
             )
         refuse_existing(out, force, "--out FILE")
         write_text(out, as_toml(parameters, library))
+    is_printed = write_document(parameters, json_out)
+    if out and is_printed:
         print_line(
             f"wrote {out} with {len(parameters)} parameters; edit the levels, then run:\n"
             f"  autotune space check {shlex.quote(str(out))}",
             whole=True,
         )
-    else:
+    elif is_printed and not json_out:
         print_parameters(active)

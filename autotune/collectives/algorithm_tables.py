@@ -15,6 +15,7 @@ from autotune.collectives.table_proof import SizeEvidence
 from autotune.dialects import dialect
 from autotune.dialects.base import LIBRARY_DECIDES
 from autotune.document import Omitted, from_json, to_json
+from autotune.targets.rows import MpiChoiceRow
 
 SCHEMA = "autotune-collectives-1"
 
@@ -67,12 +68,15 @@ class CollectiveResult:
     left_out: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
     guarded: Annotated[bool, Field(exclude_if=bool)] = True
     commutative_only: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this MPI library was taken."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
-        """12 hexadecimal digits over the whole content."""
-        return content_id(to_json(self, "id"))
+        """12 hexadecimal digits over the whole content but ``mpi_choice``, which says nothing of
+        what was measured."""
+        return content_id(to_json(self, "id", "mpi_choice"))
 
     @property
     def has_changes(self) -> bool:

@@ -120,6 +120,7 @@ def find_tables(
         algorithms={operation: words.names(library, operation) for operation in operations},
         guarded=terms.guard,
         commutative_only=terms.commutative_only,
+        mpi_choice=targets[0].choice_row,
     )
 
 

@@ -34,6 +34,9 @@ from autotune.targets.rows import MpiChoiceRow
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
 
+TRIES = 3
+"""Failed runs after which no more are made."""
+
 
 class NoiseReport(Document):
     """The noise of the default, and the gains that it allows to see."""
@@ -89,8 +92,11 @@ def measure_noise(
             watch(PhaseStarted(NOISE, "running the default against itself", runs))
             while len(entries) < runs and (not entries or budget.affords(1)):
                 entries.append(evaluator.run(DEFAULT, NOISE, position=len(entries)))
+                if sum(not entry.record.valid for entry in entries) == TRIES:
+                    break  # The report needs runs that are all valid.
         except BudgetSpent:
             pass  # The runs so far may be enough.
+        _require_valid(entries, evaluator.history.written_files)
         if len(entries) < FEWEST_RUNS:
             run_count = count(len(entries), "run")
             raise BudgetTooSmall(
@@ -98,7 +104,6 @@ def measure_noise(
                 f"least {FEWEST_RUNS} are needed: give a larger --budget",
                 code="budget.too_small",
             )
-        _require_valid(entries, evaluator.history.written_files)
         rejections = evaluator.history.rejected - before
         report = _report(entries, on.study.hash[:12], rejections, guard)
         store.set_result(on.study.id, WITHOUT_RESULT, report.to_json())

@@ -7,6 +7,7 @@ B's (:mod:`autotune.measurement.other_library`).
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -56,6 +57,8 @@ LIMIT_SLACK_S = 10.0
 LEAST_FACTOR = 3.0
 LEAST_SLACK_S = 1.0
 """A budget does not stop B before this limit, as in a search: B may be slow."""
+TRIES = 3
+"""Blocks after which B is given up if it failed in each."""
 FAST_FAILURE_S = 1.0
 """A launch that fails within this time did not reach the program's work."""
 
@@ -277,6 +280,20 @@ def _median(values: list[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
+class SecondFails(Exception):
+    """B failed in each of the first blocks."""
+
+
+class PairBlocks(Blocks):
+    """The blocks of a comparison; they end if B fails in each of the first :data:`TRIES`."""
+
+    def ensure_block(self, number: int, live: Sequence[Setting]) -> None:
+        """As in any blocks; raises SecondFails."""
+        if number == TRIES and all(_fails(self, one, at) for one in live for at in range(TRIES)):
+            raise SecondFails
+        super().ensure_block(number, live)
+
+
 def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutcome:
     """Run interleaved pairs until the plan decides or the budget is spent.
 
@@ -333,7 +350,7 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
         name = f"{COMPARE}:{number}"
         seed = order_seed(study, request.seed)
         both = request.plan.symmetric
-        blocks = Blocks(
+        blocks = PairBlocks(
             *(evaluator, name, [second], seed, limit, request.first),
             symmetric=both,
         )
@@ -343,13 +360,18 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             blocks, 1, [second], budget, reach=False
         )
         alike = _same(blocks, second) if has_block and request.ends_if_same else ""
-        if has_block and (alike or (not starts and _fails(blocks, second))):
+        if has_block and (alike or (not starts and _fails(blocks, second, 0))):
             # The two are the same here, or B does not run; more blocks would show only chance.
             decisions = {second: decide(request.plan, blocks, second, 1)}
             proof = Confirmation(blocks, [second], decisions)
             outcome = outcome_of(request, evaluator, blocks, proof, study)
             return replace(outcome, failed=alike) if alike else outcome
-        proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
+        try:
+            proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
+        except SecondFails:
+            decisions = {second: decide(request.plan, blocks, second, TRIES)}
+            proof = Confirmation(blocks, [second], decisions)
+            return outcome_of(request, evaluator, blocks, proof, study)
         after = second_look(
             *(blocks, request.plan, proof, budget, _telling(request), request.named_gain)
         )
@@ -477,9 +499,9 @@ def _same(blocks: Blocks, second: Setting) -> str:
     return f"B has the same effect as A: {'; '.join(idle)}" if idle else ""
 
 
-def _fails(blocks: Blocks, second: Setting) -> bool:
-    """Whether B's run of the first block failed."""
-    entry = blocks.block(0).get(second.key)
+def _fails(blocks: Blocks, second: Setting, number: int) -> bool:
+    """Whether B's run of a block failed."""
+    entry = blocks.block(number).get(second.key)
     return entry is not None and not (entry.record.valid or entry.censored)
 
 

@@ -8,13 +8,13 @@ unknown programs.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.app import check_figure, check_pattern
-from autotune.config.find import find_config, list_configs
+from autotune.config.find import ConfigFile, find_config, list_configs
 from autotune.config.validated import read_toml
 from runner.types import MetricChoice
 
@@ -80,31 +80,34 @@ class PlainWords(BaseModel):
     wrong: str
 
 
-@cache
 def known_programs() -> tuple[ProgramFigures, ...]:
-    """The programs of every file, general ones last.
+    """The programs of every file as it is now, general ones last.
 
     Raises UsageError with the file, the key and what was expected.
     """
-    programs = []
-    for file in list_configs(KIND):
-        if file.name == PLAIN:
-            continue
-        program = read_toml(file.text, file.path, ProgramFigures)
-        for pattern in (program.output, program.right, program.wrong):
-            check_pattern(file.path, pattern, 0)
-        for figure in program.figure:
-            where = f"{file.path}: metric", f"{file.path}: metric_rate"
-            check_figure(figure.metric, figure.metric_rate, *where)
-            check_pattern(file.path, figure.pattern, 1)
-        programs.append(program)
+    programs = [_program(file) for file in list_configs(KIND) if file.name != PLAIN]
     return tuple(sorted(programs, key=lambda program: program.general))
 
 
-@cache
+@lru_cache(maxsize=256)
+def _program(file: ConfigFile) -> ProgramFigures:
+    program = read_toml(file.text, file.path, ProgramFigures)
+    for pattern in (program.output, program.right, program.wrong):
+        check_pattern(file.path, pattern, 0)
+    for figure in program.figure:
+        where = f"{file.path}: metric", f"{file.path}: metric_rate"
+        check_figure(figure.metric, figure.metric_rate, *where)
+        check_pattern(file.path, figure.pattern, 1)
+    return program
+
+
 def plain_words() -> dict[str, re.Pattern[str]]:
-    """The compiled words of plain forms, by the name of their key."""
-    file = find_config(KIND, PLAIN)
+    """The compiled words of plain forms as they are now, by the name of their key."""
+    return _plain_words(find_config(KIND, PLAIN))
+
+
+@lru_cache(maxsize=4)
+def _plain_words(file: ConfigFile) -> dict[str, re.Pattern[str]]:
     words = read_toml(file.text, file.path, PlainWords)
     for pattern in words.model_dump().values():
         check_pattern(file.path, pattern, 0)

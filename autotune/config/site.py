@@ -1,9 +1,9 @@
 """The site: a directory in which an administrator keeps what all users of a machine share.
 
 It holds the folders that a user's own configuration has (``clusters``, ``spaces``, ``apps``,
-``figures``) and ``site.toml``. It is ``$AUTOTUNE_SITE`` if that is set, else ``autotune`` in each
-directory of ``$XDG_CONFIG_DIRS`` (default ``/etc/xdg``). A user's own files come before the site's,
-and the site's before the shipped ones.
+``figures``), ``site.toml`` and ``trust.toml``. It is ``$AUTOTUNE_SITE`` if that is set, else
+``autotune`` in each directory of ``$XDG_CONFIG_DIRS`` (default ``/etc/xdg``). A user's own files
+come before the site's, and the site's before the shipped ones.
 
 Definitions decide what is started, so a directory that other users can change is refused.
 ``$AUTOTUNE_SITE`` is the user's word: its owner may be anybody, such as the account that installs
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from runner.files import MIB, paths, read_text
-from runner.files.trusted_path import weakness
+from runner.files.trusted_path import Step, open_to_others, weakness
 from runner.passwords import has_password
 
 VARIABLE = "AUTOTUNE_SITE"
@@ -60,6 +60,26 @@ def site_store() -> str:
         if site.store:
             return site.store
     return ""
+
+
+def guarded_files(name: str) -> list[Path]:
+    """The files of that name in the directories of the site, which only its owner may change.
+
+    Raises UsageError for a file that belongs to anybody but root and the owner of its directory, or
+    that others may write.
+    """
+    files = [directory / name for directory in site_directories()]
+    files = [file for file in files if paths.exists(file)]
+    for file in files:
+        owners = {0, file.parent.stat().st_uid}
+        step = Step(file, file.lstat(), is_end=True)
+        if step.state.st_uid not in owners or step.is_link or open_to_others(step):
+            raise UsageError(
+                f"{file}: expected a file of root or of the owner of {file.parent}, no link, that "
+                "nobody else may write (chown, chmod go-w)",
+                code="site.untrusted",
+            )
+    return files
 
 
 def _text(file: Path) -> str:

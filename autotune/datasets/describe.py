@@ -11,8 +11,9 @@ from pydantic import Field
 from autotune.datasets.card import Cell
 from autotune.datasets.dataset import Dataset
 from autotune.datasets.replay import Landscape
-from autotune.document import Document
+from autotune.document import Document, Omitted
 from autotune.stats import noise_of
+from autotune.targets.rows import MpiChoiceRow
 from runner.files.paths import is_file
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class ExploredDataset(Description):
 
     finished: bool
     folder: str
+    mpi_choice: Omitted[MpiChoiceRow] = None
+    """Why this MPI library was taken."""
 
 
 def describe(dataset: Dataset) -> Description:

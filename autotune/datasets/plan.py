@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from autotune.config.app import App, load_app
-from autotune.config.cluster import load_cluster
+from autotune.config.app import App
 from autotune.config.find import find_config
 from autotune.config.validated import read_toml
 from autotune.datasets.card import (
@@ -39,7 +38,6 @@ from autotune.datasets.replay import BAD_RUNS
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.targets.mpi_choice import choose
 from autotune.targets.target import Target
 from runner.files.paths import entries, exists, real_path
 from runner.machine import describe_machine
@@ -182,16 +180,6 @@ def with_args(app: App, input_name: str | None, args: Sequence[str] | None) -> A
     name = input_name or app.usual_input
     variant = app.input(input_name).model_copy(update={"args": tuple(args)})
     return app.model_copy(update={"inputs": {**app.inputs, name: variant}})
-
-
-def cell_target(cell: PlanCell, mpi: str | None) -> Target:
-    """The target of a plan's cell; raises UsageError for a space that the target cannot have."""
-    app = with_args(load_app(cell.app), cell.input or None, cell.args)
-    library = choose(mpi, (), app.program(cell.input or None, cell.ranks)).library
-    target = Target.of(app, cell.input or None, cell.ranks, load_cluster(cell.cluster), library)
-    # Refuses a space impossible for the program or its ranks; prepare reads it again.
-    target.space(cell.space)
-    return target
 
 
 def prepare_dataset(

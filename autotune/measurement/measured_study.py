@@ -69,7 +69,7 @@ class MeasuredStudy:
         self.runner = target.runner(key.has_guard)
         cpus = target.cluster.cpu_set
         self._lock = MachineLock("exclusive", tell=lock_notes(watch), cpus=cpus)
-        self._heartbeat: Heartbeat | None = None
+        self._heartbeat = Heartbeat(store, self.study.id)
         self._sides: Mapping[str, Side] = {}
         self._runners = ExitStack()
         self.evaluator: MachineEvaluator
@@ -96,7 +96,14 @@ class MeasuredStudy:
     def __enter__(self) -> Self:
         self.began = time.monotonic()
         self._say_terms()
-        self._lock.__enter__()
+        if self.shared:
+            self.store.enroll(self.study.id, is_waiting=True)
+        self._heartbeat.start()
+        try:
+            self._lock.__enter__()
+        except BaseException:
+            self._heartbeat.stop()
+            raise
         lock_wait_s = time.monotonic() - self.began
         self._report_reserve()
         try:
@@ -106,6 +113,7 @@ class MeasuredStudy:
                 self._sides = runners.enter_context(sides_of(self.others, has_guard))
                 self._runners = runners.pop_all()
         except BaseException:
+            self._heartbeat.stop()
             self._lock.__exit__(None, None, None)
             raise
         for note in self.target.shared_notes(self._lock):
@@ -114,8 +122,6 @@ class MeasuredStudy:
         self.evaluator.waiting_s = lock_wait_s
         if self.shared:
             self.store.enroll(self.study.id)
-        self._heartbeat = Heartbeat(self.store, self.study.id)
-        self._heartbeat.start()
         return self
 
     def evaluator_of(
@@ -150,8 +156,7 @@ class MeasuredStudy:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._heartbeat is not None:
-            self._heartbeat.stop()
+        self._heartbeat.stop()
         try:
             self._runners.__exit__(kind, error, trace)
             self._note_end(error)

@@ -104,6 +104,8 @@ class WorkerRecord:
     seen_s: float
     """Seconds since the process was last seen, by the database's clock."""
     is_lost: bool
+    is_waiting: bool = False
+    """Whether the process waits for its machine and has not measured yet."""
 
 
 @dataclass(frozen=True)

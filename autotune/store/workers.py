@@ -90,11 +90,22 @@ class WorkerClaims:
             return None
         return f"{row.owner_host}:{row.owner_pid}"
 
-    def enroll(self, study_id: int) -> None:
-        """Record that this process takes part in a study, until :meth:`release`."""
-        me = OwnerProcess.current()
-        where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
-        self.take_role(study_id, f"{_WORKER}{where}")
+    def enroll(self, study_id: int, *, is_waiting: bool = False) -> None:
+        """Record that this process takes part in a study, until :meth:`release`.
+
+        ``is_waiting``: it waits for its machine, until it enrolls again without this.
+        """
+        me = owner_columns(OwnerProcess.current())
+        process = hashlib.sha256(repr(me).encode()).hexdigest()[:32]
+        self.take_role(study_id, f"{_WORKER}{process}")
+        if is_waiting:
+            self.take_role(study_id, f"{_WAITING}{process}")
+            return
+        with self._database.write() as connection:
+            name = f"{_WAITING}{process}"
+            connection.execute(
+                s.role.delete().where(s.role.c.study_id == study_id, s.role.c.name == name)
+            )
 
     def workers(self, study_id: int) -> list[WorkerRecord]:
         """The workers of a study, including lost ones; the one seen last comes first."""
@@ -160,6 +171,8 @@ class WorkerClaims:
 
 _WORKER = "worker:"
 """Prefix of the roles that record the processes of a study."""
+_WAITING = "waiting:"
+"""Prefix of the further role of such a process that waits for its machine."""
 _STEP_S = 0.001
 """A heartbeat exceeds the previous one by this much if the database's clock stands still."""
 
@@ -250,12 +263,17 @@ def workers(
     """The workers of a study, including lost ones; the one seen last comes first."""
     at = database_now(connection, dialect)
     leases = role_leases(connection, study_id, watch)
-    query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
+    query = select(s.role).where(s.role.c.study_id == study_id)
+    rows = all_rows(connection, query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name))
+    names = {row.name for row in rows}
     records = []
-    for row in all_rows(connection, query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
+    for row in rows:
+        if not row.name.startswith(_WORKER):
+            continue
+        is_waiting = f"{_WAITING}{row.name.removeprefix(_WORKER)}" in names
         age_s = at - row.heartbeat_at
         is_lost = _is_lost(_owner(row), leases.get(row.name, Lease.UNKNOWN), age_s)
-        records.append(WorkerRecord(_owner(row), max(age_s, 0.0), is_lost))
+        records.append(WorkerRecord(_owner(row), max(age_s, 0.0), is_lost, is_waiting))
     return records
 
 

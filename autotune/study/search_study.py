@@ -42,6 +42,8 @@ from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of
+from autotune.strategies.candidates import LISTING_LIMIT
+from autotune.strategies.models.sweeps import compiled
 from autotune.study.conclusion import conclude, count_runs
 from autotune.study.library_switch import library_rows, switch_to
 from autotune.study.loop import POLL_S
@@ -214,10 +216,13 @@ class SearchStudy(MeasuredStudy):
         starts = (*self._suggestions(), *self.priors)
         priors = allowed_starts(starts, self.space, space, self.watch)
         seed = self.request.seed
+        strategy = self.strategy(space, seed=seed, priors=priors, options=self.options)
+        if is_slowed(strategy):
+            self.watch(_slow_proposals(strategy.name))
         answer = run_procedure(
             self.evaluator,
             self.trials,
-            self.strategy(space, seed=seed, priors=priors, options=self.options),
+            strategy,
             space,
             self.plan,
             order_seed(self.study.hash, seed),
@@ -392,6 +397,22 @@ class SearchStudy(MeasuredStudy):
             if others or self.store.get_study(study).status in FINISHED:
                 return
         self.store.set_result(study, status, None if result is None else result.to_json())
+
+
+def is_slowed(strategy: Strategy) -> bool:
+    """Whether a strategy of autotune samples its model, and no compiler makes that fast."""
+    samples_model = strategy.estimates and strategy.space.all_settings(LISTING_LIMIT) is None
+    return samples_model and not code_of(type(strategy)) and compiled() is None
+
+
+def _slow_proposals(strategy: str) -> Note:
+    """The note on a strategy whose model is computed in Python, since nothing compiles it."""
+    words = (
+        f"the model of {strategy} is not compiled, since no working C compiler is found: each "
+        "proposal takes about five times as long, and is the same.  Install gcc, or name a "
+        "compiler in CC"
+    )
+    return Note("strategy.not_compiled", words, {"strategy": strategy})
 
 
 def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:

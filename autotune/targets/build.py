@@ -15,7 +15,14 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.targets.mpi_need import MpiNeed, need_of
 from runner.files.paths import exists
-from runner.mpi.abi import LOADER_PATH, STANDARD_ABI, NeededLibrary, needed_library
+from runner.mpi.abi import (
+    LOADER_PATH,
+    STANDARD_ABI,
+    NeededLibrary,
+    missing_symbols,
+    needed_by,
+    needed_library,
+)
 from runner.mpi.discover import LAUNCHERS, adapter, launcher_of
 from runner.mpi.library import Library
 from runner.mpi.linkage import compatible, identify_file, installation_of
@@ -29,8 +36,7 @@ HOW = (
 def linked_note(program: Sequence[str], library: Library) -> Note | None:
     """The warning if the program loads another MPI than ``library`` by itself; else None.
 
-    The launcher may put its own library first, so only the run shows whether this works. mpi4py of
-    a wheel is told which library to load, so nothing is said of it.
+    mpi4py of a wheel is told which library to load, so nothing is said of it.
     """
     need = need_of(program)
     if need is None or not need.library.place or not (need.is_fixed or need.how == "script"):
@@ -46,6 +52,8 @@ def linked_note(program: Sequence[str], library: Library) -> Note | None:
         f"({linkage.place}) but started by {library.family} {library.version} "
         f"({library.bin})"
     )
+    if need.is_fixed:
+        message += " and given its library"
     own = launcher_of(linkage.family, linkage.version)
     if own is not None:
         message += f"; --mpi {own} selects the library it is linked with"
@@ -109,14 +117,18 @@ def _remedy(need: MpiNeed, library: Library, choice: str) -> str:
     )
 
 
-def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]:
+def library_folders(
+    program: Sequence[str], library: Library, option: str = "--mpi"
+) -> tuple[str, ...]:
     """The folders that must come first in the loader's path so that a program loads ``library``.
 
-    Empty if it loads the library anyway, or gets it in another way (mpi4py). The loader is asked
-    whether it really does. Raises UsageError for a program that cannot load the library.
+    ``option`` is what named the library, for messages.
+    Empty if it loads the library anyway, or gets it in another way (mpi4py of a wheel). The loader
+    is asked whether it really does, and whether the library has the program's functions of MPI.
+    Raises UsageError for a program that cannot load the library, or needs one of a newer series.
     """
-    need = needed_library(program)
-    if need is None or need.abi is None:
+    need = need_of(program)
+    if need is None or not need.is_fixed or need.library.abi is None:
         return ()
     if wrong := foreign_build(program, library):
         raise UsageError(
@@ -124,34 +136,41 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
             code="program.other_abi",
         )
     own = adapter(library)
-    file = own.file_for(need.name)
+    file = own.file_for(need.library.name)
     if file is None:
         raise UsageError(
-            f"{Path(program[0]).name} needs {need.name} ({need.abi.title}), which "
+            f"{need.title} needs {need.library.name} ({need.library.abi.title}), which "
             f"{title(library)} does not have; expected it in "
             f"{' or '.join(str(f) for f in library.folders[:2])}.\nChoose another --mpi, or build "
             f"the program with {_compiler(library)}",
             code="program.abi_missing",
         )
-    if need.is_file(file):
+    if need.library.is_file(file):
         return ()
-    folder = own.folder_for(need.name)
-    actual = None if folder is None else needed_library(program, [str(folder)])
+    folder = own.folder_for(need.library.name)
+    actual = None if folder is None else needed_by(need.file, [str(folder)])
     if folder is None or actual is None or not actual.is_file(file):
         raise UsageError(
-            _stays(program, library, file, actual or need),
+            _stays(need, library, file, actual or need.library, option),
             code="program.other_library",
+        )
+    if lacking := missing_symbols(need.file, [str(folder)]):
+        names = ", ".join(lacking[:3]) + (", ..." if len(lacking) > 3 else "")
+        raise UsageError(
+            f"{need.title} is built for a newer series than {title(library)}, which does not have "
+            f"{names}.\n{_remedy(need, library, option)}",
+            code="program.other_series",
         )
     return (str(folder),)
 
 
-def _stays(program: Sequence[str], library: Library, file: Path, actual: NeededLibrary) -> str:
+def _stays(need: MpiNeed, library: Library, file: Path, actual: NeededLibrary, option: str) -> str:
     """The message for a program that loads one library whatever the environment says."""
     return (
-        f"{Path(program[0]).name} does not load {file}, the library of {title(library)}, but "
+        f"{need.title} does not load {file}, the library of {title(library)}, but "
         f"{actual.place or 'none'}, although {LOADER_PATH} names the former first: an RPATH in the "
         f"program comes before it.\nLink the program with -Wl,--enable-new-dtags, or without "
-        "-rpath"
+        f"-rpath; or choose the library that it loads. {_remedy(need, library, option)}"
     )
 
 

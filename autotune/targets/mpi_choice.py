@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from autotune.notes import Note
@@ -42,6 +42,10 @@ class MpiChoice:
             reason=self.reason,
             words=f"MPI library: {title(self.library)}: {self.detail}",
         )
+
+    def as_traced(self) -> MpiChoice:
+        """The choice of the library with which a program was traced, which no option named."""
+        return replace(self, reason="traced", detail="the program was traced with it")
 
     @property
     def note(self) -> Note:

@@ -24,7 +24,7 @@ from autotune.targets.wrapped_launcher import (
 )
 from runner import files
 from runner.mpi.abi import NeededLibrary, needed_library
-from runner.mpi.linkage import is_bound, needed_by_python
+from runner.mpi.linkage import module_of_one_library, needed_by_python
 
 _CONTAINERS = frozenset(
     {
@@ -45,16 +45,21 @@ class MpiNeed:
     """The MPI library that ``program`` (its name) needs.
 
     ``how`` it is known: the file of the program names it, the ``mpi4py`` of its interpreter loads
-    it, or a ``script`` starts a program that needs it. ``is_fixed``: the program loads this binary
-    interface only.
+    it, or a ``script`` starts a program that needs it. ``file`` is the path of the ELF file that
+    names it, a binary or the extension module of mpi4py; empty if the library was found otherwise.
     """
 
     library: NeededLibrary
     program: str
     how: Literal["linked", "mpi4py", "script"]
-    is_fixed: bool
+    file: str = ""
     script: str = ""
     """Name of the script that starts the program."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the program loads libraries of this binary interface only."""
+        return bool(self.file)
 
     @property
     def title(self) -> str:
@@ -87,16 +92,16 @@ def _need_of_program(words: Sequence[str]) -> MpiNeed | None:
     """What a binary, or the mpi4py of an interpreter, needs."""
     library = needed_library(words)
     if library is not None:
-        return MpiNeed(library, PurePath(words[0]).name, "linked", is_fixed=True)
+        return MpiNeed(library, PurePath(words[0]).name, "linked", shutil.which(words[0]) or "")
     python = _python_of(words[0])
     own = None if python is None else needed_by_python(python)
     if python is None or own is None:
         return None
-    return MpiNeed(own, str(python), "mpi4py", is_bound(python))
+    return MpiNeed(own, str(python), "mpi4py", str(module_of_one_library(python) or ""))
 
 
 def _as_hint(need: MpiNeed, script: str) -> MpiNeed:
-    return replace(need, how="script", is_fixed=False, script=script)
+    return replace(need, how="script", file="", script=script)
 
 
 def _python_of(word: str) -> Path | None:

@@ -18,7 +18,6 @@ from autotune.config.app import (
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
-from autotune.targets.build import linked_note
 from autotune.targets.launcher_line import (
     LauncherLine,
     is_replaced,
@@ -96,8 +95,6 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
     say(choice.note)
     for note in (*_launcher_notes(line, library), *_misread(request, target)):
         say(note)
-    if other := linked_note(target.program, library):
-        say(other)
     if inside := script_words(line.program, request.command, Path.cwd()):
         say(Note("launcher.in_script", inside))
     for name, (theirs, own) in target.overruled_parameters.items():

@@ -33,12 +33,13 @@ ExecutableRows = Annotated[
 
 
 ChoiceReason = Literal[
-    "option", "launcher", "linked", "mpi4py", "script", "interface", "path", "own"
+    "option", "launcher", "linked", "mpi4py", "script", "interface", "traced", "path", "own"
 ]
 """Why an MPI library was taken: the ``option`` ``--mpi``, the ``launcher`` of the line, the library
 that the program is ``linked`` with, that its ``mpi4py`` loads or that the program of a ``script``
-loads, the first of the binary ``interface`` that the program needs, the first in ``path``, or that
-of autotune's ``own`` environment, since there is no other."""
+loads, the first of the binary ``interface`` that the program needs, that with which the program was
+``traced`` for a prediction, the first in ``path``, or that of autotune's ``own`` environment, since
+there is no other."""
 
 
 class MpiChoiceRow(TypedDict):

@@ -59,9 +59,7 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
 
 
 def _report(result: Result, store: list[str]) -> str:
-    return command_line(
-        "report", result.study, "-o", f"autotune-{result.study[:8]}.html", "--force", *store
-    )
+    return command_line("report", result.study, "-o", f"autotune-{result.study[:8]}.html", *store)
 
 
 def _libraries(result: Result) -> tuple[list[str] | None, list[str] | None]:

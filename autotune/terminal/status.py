@@ -30,12 +30,18 @@ def print_status(data: StudyStatus) -> None:
         print_table("running", [">trial", "setting", "worker", ">last seen (ago)"], rows)
     if data.proving:
         print_line(f"{data.proving} runs the proof")
+    for worker in data.workers:
+        if worker.state == "waiting_for_lock":
+            print_line(
+                f"worker {worker.host}:{worker.pid} waits for the machine lock: another "
+                "measurement has its CPUs"
+            )
     for row in data.lost if data.result is None else ():
         print_line(
             f"lost: worker {row.host}:{row.pid}, last seen {seconds(row.seen_s)} "
             "ago; the runs that it finished are stored"
         )
-    if data.joinable and data.status not in (*FINISHED, "searching", "proving"):
+    if data.joinable and data.status not in (*FINISHED, "searching", "proving", "waiting"):
         print_line(f"no worker is active; to continue: autotune worker {data.study}")
     if data.result:
         _print_answer(data.result)

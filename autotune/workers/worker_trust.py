@@ -1,8 +1,8 @@
 """Worker trust: whether a worker may carry out what a study in the results database requests.
 
 Whoever can write to the database can request any program. A request is trusted if it is signed with
-the key in this user's home, or if every role that may write studies is named in this user's own
-``trust.toml``.
+the key in this user's home, or if every role that may write studies is named in ``trust.toml``:
+this user's own, or the site's for a database that this user's does not name.
 
 A key signs requests to the user's own workers, by HMAC-SHA256 over the whole request. Whoever can
 read the key can make the user's workers run anything, so its mode must be 0600, and any other is
@@ -28,6 +28,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from autotune.config.find import user_config
+from autotune.config.site import guarded_files
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.store import Store, StudyRecord
@@ -124,15 +125,15 @@ def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
 
 def _roles(store: Store) -> tuple[bool, str]:
     """Whether every role that may write studies is trusted by name, and the reason in words."""
-    roles = trusted_roles(store.url)
-    if roles is None:
+    trusted = trusted_roles(store.url)
+    if trusted is None:
         return False, ""
     writers = store.writers()
-    others = sorted(writers - roles)
+    others = sorted(writers - trusted.roles)
     if others or not writers:
         names = ", ".join(map(repr, others[:8])) + (" and more" if len(others) > 8 else "")
-        return False, f"; {trust_path()} does not name {names or 'a role'}, who may write studies"
-    return True, f"{trust_path()} names all roles that may write studies"
+        return False, f"; {trusted.file} does not name {names or 'a role'}, who may write studies"
+    return True, f"{trusted.file} names all roles that may write studies"
 
 
 def trust_path() -> Path:
@@ -140,13 +141,43 @@ def trust_path() -> Path:
     return user_config() / "trust.toml"
 
 
-def trusted_roles(url: URL) -> frozenset[str] | None:
-    """The roles that ``trust.toml`` names for a database; None for a file or if it names none.
+@dataclass(frozen=True)
+class TrustedRoles:
+    """The roles that a ``trust.toml`` names for a database."""
 
-    Raises UsageError for a damaged ``trust.toml`` or one that others control.
+    roles: frozenset[str]
+    file: Path
+
+
+def trusted_roles(url: URL) -> TrustedRoles | None:
+    """The roles that are trusted for a database on a server; None if no file names the database.
+
+    This user's own file decides for a database that it names, and else the site's first one that
+    does. Raises UsageError for a damaged ``trust.toml`` or one that others control.
     """
     if url.get_backend_name() != "postgresql":
         return None
+    own = _own_roles(url)
+    if own is not None:
+        return TrustedRoles(own, trust_path())
+    for file in guarded_files("trust.toml"):
+        try:
+            text = read_text(file, _LARGEST)
+        except (OSError, UnicodeDecodeError) as problem:
+            raise _unreadable(file, problem) from None
+        roles = roles_for(text, str(file), url)
+        if roles is not None:
+            return TrustedRoles(roles, file)
+    return None
+
+
+def _unreadable(file: Path, problem: OSError | UnicodeDecodeError) -> UsageError:
+    reason = getattr(problem, "strerror", None) or problem
+    return UsageError(f"cannot read {file}: {reason}", code="trust.unreadable")
+
+
+def _own_roles(url: URL) -> frozenset[str] | None:
+    """The roles in this user's own file; None without a file, or if it does not name a database."""
     path = trust_path()
     try:
         weak = weakness(path)
@@ -154,8 +185,7 @@ def trusted_roles(url: URL) -> frozenset[str] | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise UsageError(f"cannot read {path}: {reason}", code="trust.unreadable") from None
+        raise _unreadable(path, problem) from None
     if weak is not None:
         raise UsageError(
             f"{path} lists whose programs are run here, but {weak}; expected a file of your own "

@@ -36,3 +36,15 @@ def entries(folder: str | Path) -> list[Path]:
 def real_path(path: str | Path) -> Path:
     """The path without links, as far as they can be followed; a loop of links stays as it is."""
     return Path(os.path.realpath(path))
+
+
+def file_state(path: str | Path) -> tuple[str, int, int]:
+    """The path, the time of its last change in ns, and its size in bytes.
+
+    Both numbers are -1 for a path that does not exist, as far as this process can see.
+    """
+    try:
+        state = os.stat(path)  # noqa: PTH116 (a path of others)
+    except (OSError, ValueError):
+        return (str(path), -1, -1)
+    return (str(path), state.st_mtime_ns, state.st_size)

@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from runner.files.paths import real_path
+from runner.files.paths import file_state, real_path
 from runner.mpi.output import output_of
 
 LOADER_PATH = "LD_LIBRARY_PATH"
@@ -47,6 +47,10 @@ _LINE = re.compile(
 )
 
 
+_MISSING = re.compile(r"^undefined symbol: (p?mpi_\w+)", re.MULTILINE | re.IGNORECASE)
+"""A line of the loader's check of all names, for the names of MPI."""
+
+
 @dataclass(frozen=True)
 class NeededLibrary:
     """The main MPI library that a program needs: its file name and its path ("": not found)."""
@@ -71,15 +75,26 @@ def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededL
     loads the library later, as Python does.
     """
     path = shutil.which(words[0]) if words else None
-    return None if path is None else _library_of(path, joined_folders(folders, os.environ))
+    return None if path is None else needed_by(path, folders)
 
 
-def needed_by(file: str) -> NeededLibrary | None:
+def needed_by(file: str, folders: Sequence[str] = ()) -> NeededLibrary | None:
     """The MPI library that an ELF file needs, a program or a shared library; None if it needs none.
 
-    The loader looks where it looks for a program of this environment.
+    The loader looks in ``folders`` first, then where it looks for a program of this environment.
     """
-    return _library_of(file, joined_folders((), os.environ))
+    return _library_of(file, joined_folders(folders, os.environ), file_state(file))
+
+
+def missing_symbols(file: str, folders: Sequence[str]) -> list[str]:
+    """The functions of MPI that an ELF file needs and the loader finds in no library.
+
+    The loader looks in ``folders`` first. A file that was built for a newer series of its library
+    may need some that an older one lacks.
+    """
+    env = {**os.environ, LOADER_PATH: joined_folders(folders, os.environ)}
+    output = output_of(("ldd", "-r", file), env, whatever_code=True)
+    return _MISSING.findall(output)
 
 
 def is_elf(path: str) -> bool:
@@ -98,7 +113,8 @@ def joined_folders(folders: Sequence[str], environment: Mapping[str, str]) -> st
 
 
 @lru_cache(maxsize=16)
-def _library_of(program: str, folders: str) -> NeededLibrary | None:
+def _library_of(program: str, folders: str, _state: Hashable) -> NeededLibrary | None:
+    """As :func:`needed_by`; ``_state`` changes when the file is built again."""
     if not is_elf(program):
         return None
     env = {**os.environ, **({LOADER_PATH: folders} if folders else {})}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +122,10 @@ class Adapter(ABC):
         Raises RunnerError if the family's command for listing them fails.
         """
         return library
+
+    def state_of_lists(self) -> Hashable:
+        """What changes when the files change that decide which parameters the library lists."""
+        return ()
 
     def refuse_unknown_kinds(self, spec: LaunchSpec) -> None:
         """Raise RunnerUsageError for parameters of a kind that this library does not have."""

@@ -15,6 +15,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -125,24 +127,48 @@ def find_library(request: str | None = None) -> Library:
     such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
     none.
     """
-    state = [("PATH", os.environ.get("PATH", ""))]
-    state += [(name, value) for name, value in os.environ.items() if _CHANGES_LIST.match(name)]
-    return _find_library(request, frozenset(state))
+    variables = [("PATH", os.environ.get("PATH", ""))]
+    variables += [(name, value) for name, value in os.environ.items() if _CHANGES_LIST.match(name)]
+    state = frozenset(variables)
+    bare = _find_library(request, state)
+    known = _COMPLETIONS.get((bare.launcher, state))
+    if known is None or adapter(known.library).state_of_lists() != known.state:
+        if len(_COMPLETIONS) >= _MOST:
+            _COMPLETIONS.clear()
+        library = family(bare.family).complete(bare)
+        known = _Completion(library, adapter(library).state_of_lists())
+        _COMPLETIONS[bare.launcher, state] = known
+    return known.library
 
 
 _CHANGES_LIST = re.compile("(OMPI|PRTE|PMIX|OPAL)_(MCA_|SYSCONFDIR|PREFIX)")
 """Variables that decide which components Open MPI opens, and so which parameters it lists."""
 
 
-@lru_cache(maxsize=16)
+_MOST = 16
+
+
+@dataclass(frozen=True)
+class _Completion:
+    """A library with its parameters, and the state of the files on which their list depends."""
+
+    library: Library
+    state: Hashable
+
+
+_COMPLETIONS: dict[tuple[str, frozenset[tuple[str, str]]], _Completion] = {}
+"""By launcher and variables."""
+
+
+@lru_cache(maxsize=_MOST)
 def _find_library(request: str | None, _state: frozenset[tuple[str, str]]) -> Library:
-    """As :func:`find_library`; the answer depends on PATH and on parameters in the environment."""
+    """As :func:`find_library`, without parameters; the answer depends on PATH."""
     if request and (os.sep in request or exists(request)):
-        return _complete(_at(Path(request)))
+        return _at(Path(request))
     installations = libraries()
     for library in installations:
         if not request or _matches(library, request):
-            return _complete(library)
+            return library
     if not installations:
         raise RunnerError(
             "no MPI library found: neither mpirun nor mpiexec is on PATH or in the directory of "
@@ -194,10 +220,6 @@ def _matches(library: Library, request: str) -> bool:
         return False
     prefix = tuple(int(p) for p in match[2].split(".") if p)
     return library.version_tuple[: len(prefix)] == prefix
-
-
-def _complete(library: Library) -> Library:
-    return family(library.family).complete(library)
 
 
 __all__ = ["LAUNCHERS", "adapter", "candidate_launchers", "find_library", "identify", "libraries"]

@@ -170,10 +170,11 @@ def needed_by_python(python: Path) -> NeededLibrary | None:
     return NeededLibrary(next(name for name in _SONAMES if abi.matches(name)), linked.place)
 
 
-def is_bound(python: Path) -> bool:
-    """Whether the mpi4py of an interpreter was built for one library, as a binary is."""
+def module_of_one_library(python: Path) -> Path | None:
+    """The extension module of an interpreter's mpi4py if it was built for one library, as a binary
+    is; None for the mpi4py of a wheel, and if there is none."""
     located = _mpi4py(str(python), os.environ.get("PYTHONPATH"))
-    return located is not None and _built_module(located[0]) is not None
+    return None if located is None else _built_module(located[0])
 
 
 def _built_module(folder: Path) -> Path | None:

@@ -15,11 +15,21 @@ from functools import cache
 from runner.errors import RunnerUsageError
 from runner.extensions import with_extensions
 from runner.scheduler import base
-from runner.scheduler.base import Allocation, Job, Scheduler, State
+from runner.scheduler.base import Allocation, Job, JobEnd, Scheduler, State
 from runner.scheduler.local import LocalScheduler
 from runner.scheduler.slurm import SlurmScheduler
 
-__all__ = ["GROUP", "Allocation", "Job", "Scheduler", "State", "allocation", "find", "names"]
+__all__ = [
+    "GROUP",
+    "Allocation",
+    "Job",
+    "JobEnd",
+    "Scheduler",
+    "State",
+    "allocation",
+    "find",
+    "names",
+]
 
 GROUP = "autotune.schedulers"
 _OWN: dict[str, type[Scheduler]] = {kind.name: kind for kind in (LocalScheduler, SlurmScheduler)}

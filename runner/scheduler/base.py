@@ -17,6 +17,7 @@ from runner import files
 from runner.errors import RunnerError
 
 State = Literal["pending", "running", "ended"]
+Cause = Literal["time_limit", "memory", "node", "preempted", "cancelled", "other"]
 _PATIENCE_S = 60
 
 
@@ -36,6 +37,19 @@ class Job:
     options: tuple[str, ...] = ()
     cwd: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """Why a scheduler ended a job.
+
+    ``words`` are the scheduler's own. ``limit`` is the job's time limit as the scheduler writes it,
+    empty if it says none.
+    """
+
+    cause: Cause
+    words: str
+    limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,13 @@ class Scheduler(ABC):
     @abstractmethod
     def states(self, ids: Sequence[str]) -> dict[str, State]:
         """The state of each job; a job that the scheduler no longer knows has ended."""
+
+    def end_of(self, job: str) -> JobEnd | None:
+        """Why the scheduler ended a job; None if the job ended by itself, or if this is not known.
+
+        Schedulers forget a job some minutes after its end.
+        """
+        return None
 
     @abstractmethod
     def cancel(self, ids: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 
 from runner.errors import RunnerError
-from runner.scheduler.base import Allocation, Job, Scheduler, State, output_of
+from runner.scheduler.base import Allocation, Cause, Job, JobEnd, Scheduler, State, output_of
 
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "RESV_DEL_HOLD"})
 _END_STATES = frozenset(
@@ -18,6 +18,17 @@ _END_STATES = frozenset(
         *("BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"),
     }
 )
+_CAUSES: dict[str, Cause] = {
+    "TIMEOUT": "time_limit",
+    "DEADLINE": "time_limit",
+    "OUT_OF_MEMORY": "memory",
+    "NODE_FAIL": "node",
+    "BOOT_FAIL": "node",
+    "PREEMPTED": "preempted",
+    "REVOKED": "preempted",
+    "CANCELLED": "cancelled",
+}
+"""Final states that Slurm gives a job which did not end by itself."""
 
 _SLOTS = ("SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE")
 _REPETITION = re.compile(r"([0-9]{1,7})(?:\(x([0-9]{1,7})\))?")
@@ -83,6 +94,17 @@ class SlurmScheduler(Scheduler):
             elif state and state not in _END_STATES:
                 states_by_id[number] = "running"
         return {number: states_by_id.get(number, "ended") for number in ids}
+
+    def end_of(self, job: str) -> JobEnd | None:
+        try:
+            answer = output_of(["scontrol", "--oneliner", "show", "job", job])
+        except RunnerError:
+            return None  # The controller has forgotten the job, or does not answer.
+        fields = dict(word.split("=", 1) for word in answer.split() if "=" in word)
+        state = fields.get("JobState", "")
+        if state not in _CAUSES:
+            return None
+        return JobEnd(_CAUSES[state], f"Slurm: {state}", fields.get("TimeLimit", ""))
 
     def cancel(self, ids: Sequence[str]) -> None:
         living = [number for number, state in self.states(ids).items() if state != "ended"]

@@ -64,14 +64,16 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     (data / "limits.toml").write_text(SPACE.replace("LEVELS", str(levels)))
     # Beside other work ranks that spin take a time slice for every message.
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
-    short = cli(*WORDS, "--budget", "0.1s")
+    short = cli(*WORDS, "--budget", "0.1s", "--json", "short.json")
     assert short.code == 1
+    assert json.loads((data / "short.json").read_text())["code"] == "budget.too_small"
     assert "[budget.too_small]" in short.err
     assert "--budget" in short.err
     done = cli(*WORDS, "--json", "c.json")
     assert done.code == 0, done.text
     assert "2 ranks " in done.out
     found = json.loads((data / "c.json").read_text())
+    assert found["mpi_choice"]["reason"] == "mpi4py"
     (one,) = found["tables"]
     assert (one["ranks"], one["nodes"]) == (2, 1)
     settings = [row["setting"] for row in one["responses"]]

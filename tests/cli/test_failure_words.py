@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.comparison.noise import TRIES
 from autotune.study.study_request import SearchRequest
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
@@ -124,3 +125,13 @@ def test_workers_get_the_input_and_the_choice() -> None:
     [found] = requests_of(stored)
     assert found.search.target == asked.model_copy(update={"command": ""})
     assert (found.search.target.stdin, found.search.target.metric_choice) == ("steps.txt", "last")
+
+
+def test_noise_ends_after_a_few_runs_that_fail(cli: Cli, mpi_shell: str, work: Path) -> None:
+    """The first run works: it leaves a file that the others do not expect."""
+    program = "echo x >> runs; test $(wc -l < runs) = 1"
+    words = ("noise", "--no-guard", "--ranks", "1", "--store", "r.db")
+    done = cli(*words, "--", mpi_shell, program)
+    assert done.code == 1
+    assert "[default.fails]" in done.err
+    assert len((work / "runs").read_text().splitlines()) == 1 + TRIES

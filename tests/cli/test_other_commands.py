@@ -122,7 +122,9 @@ def test_spaces_are_listed_shown_checked_and_discovered(
     assert "mpi_yield_when_idle" in cli("space", "show", "openmpi").out
     assert cli("space", "check", "openmpi").code == 0
     assert "btl_self_eager_limit" in cli("space", "discover", "eager_limit").out
-    assert cli("space", "discover", "eager_limit", "-o", "mine.toml").code == 0
+    words = ("space", "discover", "eager_limit", "-o", "mine.toml", "--json", "list.json")
+    assert cli(*words).code == 0
+    assert json.loads((work / "list.json").read_text())
     assert cli("space", "check", "mine.toml").code == 0
     (work / "old.toml").write_text("[parameters.mpi_paffinity_alone]\nlevels = [0, 1]\n")
     refused = cli("space", "check", "old.toml")

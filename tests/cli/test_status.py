@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,32 @@ def trials(work: Path) -> int:
         return known[0].trials if known and store.get_study(known[0].id).request else 0
 
 
+def workers(work: Path) -> int:
+    if not (work / "r.db").exists():
+        return 0
+    with Store.open(work / "r.db") as store:
+        return len(store.workers(1)) if store.studies() else 0
+
+
+@contextmanager
+def other_measurement(lock: Path) -> Iterator[None]:
+    """A process that holds this machine lock."""
+    words = ["-m", "runner.lock", "--exclusive", "--", "sh", "-c", "echo; exec sleep 600"]
+    process = subprocess.Popen(
+        [sys.executable, *words],
+        env=os.environ | {"AUTOTUNE_LOCK_FILE": str(lock)},
+        text=True,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate()
+
+
 def one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -74,6 +102,27 @@ def test_a_worker_that_fails_does_not_fail_the_study(
     told = cli("status", "1", "--store", "r.db").out
     assert f":{first.pid}," in told
     assert f"autotune worker {data['study']}" in told  # data
+
+
+def test_a_worker_that_waits_for_the_machine_is_active(
+    cli: Cli, work: Path, line: list[str]
+) -> None:
+    at = line.index("--")
+    with other_measurement(work / "lock1"):
+        first = start(work, 1, *line[:at], "--join", *line[at:])
+        until("a worker", lambda: workers(work))
+        data = json.loads(cli("status", "1", "--store", "r.db", "--json", "-").out)
+        printed = cli("status", "1", "--store", "r.db").out
+        os.kill(first.pid, signal.SIGTERM)
+        first.communicate()
+    assert data["status"] == "waiting"
+    assert [(row["pid"], row["state"]) for row in data["workers"]] == [
+        (first.pid, "waiting_for_lock")
+    ]
+    assert f":{first.pid} " in printed
+    assert f"autotune worker {data['study']}" not in printed  # data
+    gone = json.loads(cli("status", "1", "--store", "r.db", "--json", "-").out)
+    assert (gone["workers"], gone["lost"], gone["status"]) == ([], [], "new")
 
 
 @pytest.mark.slow

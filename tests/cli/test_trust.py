@@ -21,6 +21,7 @@ from autotune.study.study_request import SearchRequest
 from autotune.study.trial_store import StoredTrials
 from autotune.workers.worker_request import WorkerRequest, requests_of
 from autotune.workers.worker_trust import (
+    TrustedRoles,
     judge_request,
     key_path,
     make_key,
@@ -327,6 +328,65 @@ def test_a_trust_file_that_others_may_write_is_refused(
         trusted_roles(make_url(URL))
     assert refused.value.code == "file.writable_by_others"
     assert trusted_roles(make_url("sqlite:///x")) is None
+
+
+ROLES = '[[database]]\nurl = "postgresql://{}/autotune"\nroles = ["{}"]\n'
+
+
+@pytest.fixture
+def site_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The ``trust.toml`` of a site, which names alice."""
+    site = tmp_path / "the-site"
+    site.mkdir()
+    monkeypatch.setenv("AUTOTUNE_SITE", str(site))
+    file = site / "trust.toml"
+    file.write_text(ROLES.format("db.cluster", "alice"))
+    file.chmod(0o644)
+    return file
+
+
+def test_the_sites_roles_count_where_the_user_names_none(site_file: Path) -> None:
+    url = make_url(URL)
+    assert trusted_roles(url) == TrustedRoles(frozenset({"alice"}), site_file)
+    trust_file(ROLES.format("other.cluster", "bob"))
+    assert trusted_roles(url) == TrustedRoles(frozenset({"alice"}), site_file)
+    # The lists are not joined: the user's own narrows the site's.
+    own = trust_file(ROLES.format("db.cluster", "me"))
+    assert trusted_roles(url) == TrustedRoles(frozenset({"me"}), own)
+    site_file.write_text("[")
+    assert trusted_roles(url) == TrustedRoles(frozenset({"me"}), own)
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646])
+def test_a_trust_file_of_the_site_that_others_may_write_is_refused(
+    site_file: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = grp.struct_group(("project", "x", os.getegid(), ["mallory"]))
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: project)
+    site_file.chmod(mode)
+    with refused(UsageError, "site.untrusted"):
+        trusted_roles(make_url(URL))
+
+
+def test_a_link_in_place_of_the_sites_trust_file_is_refused(site_file: Path) -> None:
+    real = site_file.rename(site_file.with_name("real.toml"))
+    site_file.symlink_to(real)
+    with refused(UsageError, "site.untrusted"):
+        trusted_roles(make_url(URL))
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give files away")
+def test_the_sites_trust_file_belongs_to_root_or_the_sites_owner(site_file: Path) -> None:
+    os.chown(site_file, 65534, 65534)
+    with refused(UsageError, "site.untrusted"):
+        trusted_roles(make_url(URL))
+    os.chown(site_file.parent, 65534, 65534)
+    assert trusted_roles(make_url(URL)) is not None
+    os.chown(site_file, 0, 0)
+    assert trusted_roles(make_url(URL)) is not None
+    os.chown(site_file, 65533, 65533)
+    with refused(UsageError, "site.untrusted"):
+        trusted_roles(make_url(URL))
 
 
 @pytest.mark.skipif(NO_SERVER is not None, reason=str(NO_SERVER))

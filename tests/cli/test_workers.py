@@ -166,6 +166,32 @@ def test_workers_as_jobs_of_slurm(
     assert not any("Traceback" in text for text in logs.values())
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(missing_for_slurm() is not None, reason=str(missing_for_slurm()))
+def test_the_time_limit_of_a_job_is_said(
+    mpi_shell: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm's shortest limit is a minute."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    words = ("--metric", "seconds (.*)", "--ranks", "1", "--scheduler", "slurm")
+    program = (mpi_shell, "sleep 100; echo seconds 0.5")
+    with slurm() as environment:
+        monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
+        search = start(
+            work, 1, *OPTIONS, *words, "--walltime", "1m", "--store", "r.db", "--", *program
+        )
+        assert search.stderr is not None
+        lines = iter(search.stderr.readline, "")
+        told = next((line for line in lines if "00:01:00" in line), "")
+        search.send_signal(signal.SIGINT)
+        search.communicate(timeout=60)
+        job = re.search(r"worker (\d+)", told)
+        assert job is not None
+        end = find("slurm").end_of(job[1])
+    assert end is not None
+    assert (end.cause, end.limit) == ("time_limit", "00:01:00")
+
+
 def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
     with Store.open("r.db") as store:
         store.study(key())

@@ -145,9 +145,10 @@ def test_a_budget_ends_before_the_first_table(cli: Cli, library: object, work: P
     """What was measured is kept: the budget holds more the second time."""
     words = ("collectives", "--operations", "bcast", "--ranks", "2", "--sizes", "64,4k")
     words += ("--no-guard", "--store", "r.db")
-    done = cli(*words, "--budget", "1s")
+    done = cli(*words, "--budget", "1s", "--json", "c.json")
     assert done.code == 1
     assert "[budget.too_small]" in done.err
+    assert json.loads((work / "c.json").read_text())["code"] == "budget.too_small"
     assert " 1 s " in done.err
     assert "--budget" in done.err
     with Store.open("r.db") as opened:
@@ -203,6 +204,7 @@ def test_a_table_from_beginning_to_end(cli: Cli, library: object, work: Path) ->
     part = data["parts"][0]
     assert part["operation"] == "bcast"
     assert data["guarded"] is False
+    assert data["mpi_choice"]["reason"] == "mpi4py"
     assert HEADLINES["unguarded"] in done.out
     assert 0 < part["points"] <= part["grid"]
     assert part["rules"][0]["message"] == 0

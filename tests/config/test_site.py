@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from autotune.config.cluster import cluster_file, load_cluster
+from autotune.config.figures import known_programs
 from autotune.config.find import find_config, list_configs
 from autotune.config.site import site_directories, site_store
 from autotune.errors import UsageError
@@ -63,6 +64,19 @@ def test_every_kind_is_read_from_the_site(site: Path) -> None:
         (site / kind).mkdir()
         (site / kind / "ours.toml").write_text("")
         assert find_config(kind, "ours").path == str(site / kind / "ours.toml")
+
+
+def test_figures_are_read_as_they_are_now(site: Path) -> None:
+    file = site / "figures" / "ours.toml"
+    file.parent.mkdir()
+    text = 'program = "{}"\noutput = "^Ours"\n[[figure]]\nmetric = "t = (\\\\S+)"\n'
+    before = known_programs()
+    file.write_text(text.format("Ours"))
+    assert {one.program for one in known_programs()} - {one.program for one in before} == {"Ours"}
+    file.write_text(text.format("Mine"))
+    assert {one.program for one in known_programs()} - {one.program for one in before} == {"Mine"}
+    file.unlink()
+    assert known_programs() == before
 
 
 def test_directories_of_the_desktop_standard(

@@ -247,6 +247,10 @@ class LeaseContract:
         store.enroll(study.id)  # It takes part already.
         [here] = store.workers(study.id)
         assert (here.owner, here.is_lost) == (OwnerProcess.current(), False)
+        store.enroll(study.id, is_waiting=True)
+        assert [w.is_waiting for w in store.workers(study.id)] == [True]
+        store.enroll(study.id)  # It has its machine.
+        assert [w.is_waiting for w in store.workers(study.id)] == [False]
         program = (
             "import gc, sys; gc.disable(); from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s: s.enroll(int(sys.argv[2]))"

@@ -18,15 +18,16 @@ from pathlib import Path
 
 import pytest
 
-from autotune.api.target import find_target
+from autotune.api.target import common_library, find_target
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.targets.request import TargetRequest
 from runner.errors import RunnerError
-from runner.mpi.discover import find_library
+from runner.mpi.abi import needed_library
+from runner.mpi.discover import adapter, find_library
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli, cli
-from tests.mpis import built, library_named, on_path
+from tests.mpis import PING_PONG, built, library_named, on_path
 from tests.programs import compiled
 from tests.refusals import refused
 
@@ -411,6 +412,71 @@ def test_a_library_of_another_series_is_refused(
         look(program)
 
 
+SESSION = """
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    return MPI_Session_finalize(&session);
+}
+"""
+"""A program of MPI 4, which Open MPI 4.1 does not have."""
+
+
+def test_a_newer_or_older_series_of_the_interface(
+    path: Callable[..., None], distribution: Library, wheel: Library, build: Built
+) -> None:
+    """The program gets the library of the launcher that is named, whichever it is linked with."""
+    path(OWN, distribution)
+    for linked, named in ((distribution, wheel), (wheel, distribution)):
+        request = TargetRequest(program=(str(build(linked)),), ranks=2, mpi=named.bin)
+        target = find_target(request, lambda note: None)
+        loaded = needed_library(target.program, target.library_folders)
+        file = adapter(named).file_for("libmpi.so.40")
+        assert loaded is not None
+        assert file is not None
+        assert loaded.is_file(file)
+
+
+def test_a_series_that_lacks_what_a_program_needs_is_refused(
+    look: Look, path: Callable[..., None], distribution: Library, wheel: Library, tmp_path: Path
+) -> None:
+    path(OWN, distribution)
+    program = built(wheel, tmp_path, SESSION)
+    with refused(UsageError, "program.other_series") as refusal:
+        look(program, mpi=distribution.bin)
+    assert f"--mpi {wheel.bin}" in str(refusal.value)
+    assert look(program, mpi=wheel.bin) == (wheel.bin, "option")
+
+
+def test_a_program_that_keeps_its_own_series_is_refused(
+    look: Look, path: Callable[..., None], distribution: Library, wheel: Library, tmp_path: Path
+) -> None:
+    path(OWN, distribution)
+    own = adapter(distribution).folder_for("libmpi.so.40")
+    options = (f"-Wl,-rpath,{own}", "-Wl,--disable-new-dtags")
+    program = built(distribution, tmp_path, PING_PONG, *options)
+    with refused(UsageError, "program.other_library") as refusal:
+        look(program, mpi=wheel.bin)
+    assert f"--mpi {distribution.bin}" in str(refusal.value)
+    with refused(UsageError, "program.other_library"):
+        look(wheel.launcher, "-n", "2", program)
+
+
+def test_results_of_one_library_refuse_programs_of_several(
+    path: Callable[..., None], distribution: Library, wheel: Library, build: Built
+) -> None:
+    path(OWN, distribution)
+    targets = [
+        find_target(TargetRequest(program=(str(build(one)),), ranks=2), lambda note: None)
+        for one in (distribution, wheel)
+    ]
+    assert common_library(targets[:1], "") is targets[0].library
+    with refused(UsageError, "mpi.several"):
+        common_library(targets, "")
+
+
 def test_nothing_at_all(
     look: Look, path: Callable[..., None], silent: Path, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -445,9 +511,5 @@ def test_all_commands_launch_with_the_same_library(
     done = cli(*WORDS[command], *words)
     assert distribution.bin in done.err.splitlines()[0], done.err
     assert done.code == 0, done.err
-    document = json.loads(Path("r.json").read_text())
-    if command == "features":
-        assert document["mpi"]["version"] == distribution.version
-    else:
-        row = document["mpi_choice"]
-        assert (row["launcher"], row["reason"]) == (distribution.launcher, "linked")
+    row = json.loads(Path("r.json").read_text())["mpi_choice"]
+    assert (row["launcher"], row["reason"]) == (distribution.launcher, "linked")

@@ -82,6 +82,15 @@ def test_the_interface_is_recognised_by_the_name_of_the_file(
     assert names_library(build(library, file)) is (abi is not None)
 
 
+def test_a_program_that_is_built_again_is_read_again(install: Install, build: Build) -> None:
+    one = install("one", "mpich", "4.1", "libmpi.so.12")
+    other = install("other", "mpich", "5.0", "libmpi.so.12")
+    for library in (one, other):
+        found = needed_library(build(library, "libmpi.so.12"))
+        assert found is not None
+        assert found.is_file(Path(library.bin).parent / "lib" / found.name)
+
+
 def test_a_script_and_a_program_without_mpi_name_no_library(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")

@@ -237,3 +237,20 @@ def test_parameters_are_those_of_the_present_environment(monkeypatch: pytest.Mon
     assert name not in discover.find_library(launcher).params
     monkeypatch.delenv("OMPI_MCA_pml")
     assert name in discover.find_library(launcher).params
+
+
+@pytest.mark.mpi
+def test_parameters_are_those_of_the_present_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long process, such as a notebook, sees a file that is written meanwhile."""
+    name, launcher = "pml_ob1_priority", library_named("openmpi-5").launcher
+    monkeypatch.setenv("HOME", str(tmp_path))
+    usual = discover.find_library(launcher)
+    assert discover.find_library(launcher) is usual
+    file = tmp_path / ".openmpi" / "mca-params.conf"
+    file.parent.mkdir()
+    file.write_text("pml = cm\n")
+    assert name not in discover.find_library(launcher).params
+    file.unlink()
+    assert name in discover.find_library(launcher).params

@@ -69,3 +69,18 @@ def test_every_rank_has_to_report(reports: dict[int, dict[str, str | None]], sta
 def test_proc_is_used_where_reports_are_missing() -> None:
     seen = [RankSnapshot(rank, 7, "0", "", {"A": "1"}) for rank in range(2)]
     assert read_back_variables({"A": "1"}, seen, {0: {"A": "2"}}, 2)["A"].state == "in force"
+
+
+@pytest.mark.parametrize(
+    ("value", "state"),
+    [
+        pytest.param("/own/lib:/a:/b", "in force", id="before"),
+        pytest.param("/a:/b:/own/lib", "altered", id="behind"),
+        pytest.param("/own/lib/a:/b", "altered", id="part"),
+    ],
+)
+def test_a_launcher_may_put_its_folders_before_those_of_the_loader(value: str, state: str) -> None:
+    requests = {"LD_LIBRARY_PATH": "/a:/b", "OTHER": "/a:/b"}
+    states = read_back_variables(requests, (), {0: dict.fromkeys(requests, value)}, 1)
+    assert states["LD_LIBRARY_PATH"].state == state
+    assert states["OTHER"].state == "altered"

@@ -10,10 +10,16 @@ import pytest
 from scipy.stats import norm
 
 from autotune.space import Parameter, Space
+from autotune.strategies.auto import Auto
+from autotune.strategies.base import Strategy
 from autotune.strategies.codec import Codec
+from autotune.strategies.ga.strategy import Genetic
 from autotune.strategies.levels import Levels
 from autotune.strategies.models import sweeps
 from autotune.strategies.models.sparse import Beliefs, Columns, SparseEffects
+from autotune.strategies.options import OptionValue
+from autotune.strategies.random_search import RandomSearch
+from autotune.study import search_study
 
 KNOWN = Beliefs(
     acting=1e-9,
@@ -135,3 +141,29 @@ def test_before_any_run_a_change_is_expected_to_cost_a_little() -> None:
     samples = _fitted(FLAGS, Beliefs(samples=2000), none, np.empty(0)).samples
     assert (samples[:, ::2] == 0).all()
     assert samples[:, 1::2].mean() == pytest.approx(Beliefs().cost * 0.6, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "count", "slow"),
+    [
+        pytest.param(Auto, {}, 12, True, id="auto"),
+        pytest.param(Auto, {}, 3, False, id="auto_listed"),
+        pytest.param(Genetic, {}, 12, True, id="ga"),
+        pytest.param(Genetic, Genetic.presets["thesis"], 12, False, id="ga_thesis"),
+        pytest.param(RandomSearch, {}, 12, False, id="random"),
+    ],
+)
+def test_what_a_missing_compiler_slows_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+    strategy: type[Strategy],
+    options: dict[str, OptionValue],
+    count: int,
+    slow: bool,
+) -> None:
+    space = Space("x", tuple(Parameter(f"p{at}", (0, 1, 2)) for at in range(count)))
+    made = strategy(space, seed=1, options=options)
+    monkeypatch.setattr(sweeps, "compiler", lambda: None)
+    monkeypatch.setattr(search_study, "compiled", sweeps.compiled.__wrapped__)
+    assert search_study.is_slowed(made) is slow
+    monkeypatch.setattr(search_study, "compiled", lambda: sweeps.interpreted)
+    assert not search_study.is_slowed(made)

@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from autotune.comparison.paired_comparison import ComparisonOutcome, library_titles, outcome_of
+from autotune.comparison.paired_comparison import (
+    ComparisonOutcome,
+    ComparisonRequest,
+    compare_on,
+    library_titles,
+    outcome_of,
+)
 from autotune.config.app import App
 from autotune.measurement.budget import Budget
-from autotune.space import DEFAULT, Setting
+from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan
 from autotune.study.proof import Blocks, confirm_blocks
 from runner.mpi.library import Library
@@ -98,6 +104,29 @@ def test_what_never_runs_is_said_in_its_own_words() -> None:
     assert seen.failed.startswith("B ")
     assert re.search(r"\b8\b", seen.failed)
     assert seen.figures.to_json()["outcome"] == "failed"
+
+
+@pytest.mark.parametrize(("fails_until", "launches"), [(99, 1 + 2 * 3), (2, 1 + 2 * 8)])
+def test_what_fails_in_each_of_the_first_blocks_is_given_up(
+    fails_until: int, launches: int
+) -> None:
+    """A warm-up run and pairs; one run of three that works is enough to go on."""
+    count = [0]
+
+    def fails(setting: Setting, rng: Any) -> float | str:
+        count[0] += setting == FASTER
+        return "failed" if setting == FASTER and count[0] <= fails_until else 1.0
+
+    simulated: Any = evaluator(fails)
+    target: Any = asked().target
+    plan = LookPlan.single_look(8)
+    request = ComparisonRequest(target, Space("x", ()), DEFAULT, FASTER, plan)
+    seen = compare_on(simulated, request, "ab" * 6)
+    assert len(simulated.history.entries) == launches
+    assert bool(seen.failed) is (fails_until == 99)
+    if seen.failed:  # The same request measures nothing more.
+        assert compare_on(simulated, request, "ab" * 6).failed
+        assert len(simulated.history.entries) == launches + 1, "its warm-up run"
 
 
 def test_what_ran_once_is_compared() -> None:

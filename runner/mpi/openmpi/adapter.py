@@ -11,7 +11,7 @@ import dataclasses
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import ClassVar
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
-from runner.files.paths import exists, real_path
+from runner.files.paths import exists, file_state, real_path
 from runner.mpi.abi import OPEN_MPI_ABI
 from runner.mpi.base import PYTHON_LIBRARY, REPORTED_FILE, Adapter, Probe
 from runner.mpi.hosts import (
@@ -532,6 +532,10 @@ class OpenMPI(Adapter):
         settings = self.inherited_settings(dict(environment))
         usual = {parameter_of(key): value for key, value in settings.items()}
         return hosts_of(options, usual.get(DEFAULT_HOSTFILE), folder)
+
+    def state_of_lists(self) -> Hashable:
+        # They choose the components that are opened, whose parameters alone are listed.
+        return tuple(map(file_state, parameter_files(self.library, dict(os.environ))))
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         settings = {k: v for k, v in environment.items() if k.startswith(ENV_PREFIXES)}

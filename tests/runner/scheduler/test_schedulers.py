@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +42,19 @@ class TestSlurm(SchedulerContract):
     @pytest.fixture
     def scheduler(self) -> Scheduler:
         return find("slurm")
+
+    def test_says_why_a_job_ended(self, scheduler: Scheduler, place: Path) -> None:
+        cancelled = scheduler.submit(self.job(place, "import time; time.sleep(600)"))
+        by_itself = scheduler.submit(self.job(place, "raise SystemExit(3)"))
+        self.wait(scheduler, cancelled, "running")
+        assert scheduler.end_of(cancelled) is None
+        scheduler.cancel([cancelled])
+        self.wait(scheduler, by_itself, "ended")
+        end = scheduler.end_of(cancelled)
+        assert end is not None
+        assert end.cause == "cancelled"
+        assert scheduler.end_of(by_itself) is None
+        assert scheduler.end_of("99999999") is None
 
 
 def test_names() -> None:
