@@ -97,7 +97,7 @@ def unknown_option(words: list[str]) -> str | None:
         command = command.commands[word]
     own = words[: words.index("--")] if "--" in words else words
     known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {*ALONE, "-h"}
-    named = [word.partition("=")[0] for word in own if word.startswith("-")]
+    named = [word.partition("=")[0] for word in own if word.startswith("-") and word != "-"]
     strange = [name for name in named if name not in known and not name[2:].isdigit()]
     return f"{' '.join(path)} has no {strange[0]}" if strange else None
 

@@ -73,10 +73,10 @@ class WatchedArray(np.ndarray):
     def __array_finalize__(self, source: Any) -> None:
         self.memory = getattr(source, "memory", None)
 
-    def touch(self, is_write: bool, key: Any = ...) -> None:
+    def record_access(self, is_write: bool, key: Any = ...) -> None:
         """Record an access of ``self[key]``."""
         if self.memory is not None:
-            self.memory.touch(plain(self), plain(key), is_write)
+            self.memory.record_access(plain(self), plain(key), is_write)
 
     def __getitem__(self, key: Any) -> Any:
         own = plain(self)
@@ -85,7 +85,7 @@ class WatchedArray(np.ndarray):
         if is_view and (np.may_share_memory(result, own) or not result.size):
             return watched(result, self.memory)
         read(key)
-        self.touch(False, key)
+        self.record_access(False, key)
         return result
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -97,7 +97,7 @@ class WatchedArray(np.ndarray):
                 return
         read((key, value))
         own[plain(key)] = source
-        self.touch(True, key)
+        self.record_access(True, key)
 
     def __iter__(self) -> Any:
         return (self[n] for n in range(len(self)))
@@ -107,16 +107,16 @@ class WatchedArray(np.ndarray):
         read(inputs[is_at:])
         read(keywords.get("where"))
         if is_at:
-            inputs[0].touch(False, inputs[1])
+            inputs[0].record_access(False, inputs[1])
         outputs = keywords.get("out", ())
         if outputs:
             keywords["out"] = plain(outputs)
         result = getattr(ufunc, method)(*plain(inputs), **keywords)
         if is_at:
-            inputs[0].touch(True, inputs[1])
+            inputs[0].record_access(True, inputs[1])
         for output in outputs:
             if isinstance(output, WatchedArray):
-                output.touch(True)
+                output.record_access(True)
         if outputs:
             return outputs[0] if len(outputs) == 1 else outputs
         return result
@@ -131,27 +131,27 @@ class WatchedArray(np.ndarray):
             read([value for name, value in keywords.items() if name != "out"])
             for target in (*args[:first], *(output if isinstance(output, tuple) else (output,))):
                 if isinstance(target, WatchedArray):
-                    target.touch(True)
+                    target.record_access(True)
         result = function(*plain(args), **{name: plain(v) for name, v in keywords.items()})
         output = keywords.get("out")
         return result if output is None else output
 
     @property
     def flat(self) -> Any:
-        self.touch(False)
+        self.record_access(False)
         return plain(self).flat
 
     @flat.setter
     def flat(self, value: Any) -> None:
         read(value)
         plain(self).flat = plain(value)
-        self.touch(True)
+        self.record_access(True)
 
     @property
     def ctypes(self) -> Any:
         # C code gets the address: what it does is unknown.
-        self.touch(False)
-        self.touch(True)
+        self.record_access(False)
+        self.record_access(True)
         return plain(self).ctypes
 
 
@@ -161,14 +161,14 @@ def _same_memory(a: np.ndarray, b: np.ndarray) -> bool:
 
 def _reader(name: str) -> Callable[..., Any]:
     def method(self: WatchedArray, *args: Any, **keywords: Any) -> Any:
-        self.touch(False)
+        self.record_access(False)
         read(args)
         output = keywords.get("out")
         result = getattr(plain(self), name)(
             *plain(args), **{key: plain(value) for key, value in keywords.items()}
         )
         if isinstance(output, WatchedArray):
-            output.touch(True)
+            output.record_access(True)
             return output
         return result
 
@@ -179,11 +179,11 @@ def _writer(name: str) -> Callable[..., Any]:
     def method(self: WatchedArray, *args: Any, **keywords: Any) -> Any:
         read(args)
         if name in ("sort", "partition", "byteswap"):
-            self.touch(False)
+            self.record_access(False)
         result = getattr(plain(self), name)(
             *plain(args), **{key: plain(value) for key, value in keywords.items()}
         )
-        self.touch(True)
+        self.record_access(True)
         return result
 
     return method
@@ -216,7 +216,7 @@ def plain(value: Any) -> Any:
 def read(value: Any) -> None:
     """Record a read of every watched array in a value."""
     if isinstance(value, WatchedArray):
-        value.touch(False)
+        value.record_access(False)
     elif isinstance(value, (list, tuple)):
         for item in value:
             read(item)

@@ -161,7 +161,7 @@ class WatchedMemory:
         if shown is None or rank > (shown.nbytes, shown.ndim):
             block.name, block.shown = name, array
 
-    def touch(self, array: NDArray[Any], key: Any, is_write: bool) -> None:
+    def record_access(self, array: NDArray[Any], key: Any, is_write: bool) -> None:
         """Record an access of ``array[key]``."""
         if not self.is_recording:
             return

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from runner.files import write_atomically
 from runner.runtimes.check.conflicts import Conflicts, find
 from runner.runtimes.check.findings import (
     GraphInfo,
@@ -139,9 +140,7 @@ def _write() -> None:
         "pieces": _results.pieces,
         "conflicts": _results.conflicts,
     }
-    path = Path(os.environ[FILE])
-    path.with_suffix(".new").write_text(json.dumps(document), encoding="utf-8")
-    path.with_suffix(".new").replace(path)
+    write_atomically(Path(os.environ[FILE]), json.dumps(document))
 
 
 def _merged(races: Sequence[GraphRace]) -> list[GraphRace]:

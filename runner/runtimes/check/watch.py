@@ -280,7 +280,7 @@ class WatchedFunction:
         result = self._function(*plain(arguments))
         for place, argument in enumerate(arguments):
             if isinstance(argument, WatchedArray) and place not in self._function.constants:
-                argument.touch(True)
+                argument.record_access(True)
         return result
 
     def __getattr__(self, name: str) -> Any:

@@ -214,7 +214,7 @@ class Checker:
             poster.gives.append(token)
         buffer = plain(data[0] if isinstance(data, list) else data)
         memory = self.journal.memory
-        piece.runs = memory.apart(lambda: memory.touch(buffer, ..., incoming))
+        piece.runs = memory.apart(lambda: memory.record_access(buffer, ..., incoming))
         request = start(route, plain(data), status)
         self._pieces[id(request)] = piece
         self._requests.append(request)
@@ -346,7 +346,7 @@ class CheckedCalls(CollectiveCalls):
         elif is_root:
             following.needs.append(token)
         if name == "reduce" and is_root and isinstance(operand, tuple) and operand[1] is not None:
-            checker.journal.memory.touch(plain(operand[1]), ..., True)
+            checker.journal.memory.record_access(plain(operand[1]), ..., True)
         return super().join(task, scope, kind, unwatched(operand))
 
 

@@ -236,7 +236,7 @@ class CheckedTasks(Edges):
         label = Label(0, self._numbers[self._tasks[place].id], place, step, step)
         piece = self._journal.add(chain, MESSAGE, place, before, label)
         memory = self._journal.memory
-        piece.runs = memory.apart(lambda: memory.touch(buffer, ..., incoming))
+        piece.runs = memory.apart(lambda: memory.record_access(buffer, ..., incoming))
         return piece
 
     def _process_of(self, number: int) -> int:
