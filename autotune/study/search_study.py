@@ -400,7 +400,7 @@ class SearchStudy(MeasuredStudy):
 
 
 def is_slowed(strategy: Strategy) -> bool:
-    """Whether a strategy of autotune samples its model, and no compiler makes that fast."""
+    """Whether one of our strategies samples its model, and no compiler makes that fast."""
     samples_model = strategy.estimates and strategy.space.all_settings(LISTING_LIMIT) is None
     return samples_model and not code_of(type(strategy)) and compiled() is None
 
