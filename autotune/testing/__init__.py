@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune.testing.format import FormatContract
-    from autotune.testing.mpi_library import MpiLibraryContract
+    from autotune.testing.mpi_library import MpiLibraryContract, ParameterFile
     from autotune.testing.obeyed import ObeyedContract
     from autotune.testing.scheduler import SchedulerContract
     from autotune.testing.strategy import StrategyContract
@@ -23,6 +23,7 @@ _MODULES = {
     "FormatContract": "autotune.testing.format",
     "MpiLibraryContract": "autotune.testing.mpi_library",
     "ObeyedContract": "autotune.testing.obeyed",
+    "ParameterFile": "autotune.testing.mpi_library",
     "SchedulerContract": "autotune.testing.scheduler",
     "StrategyContract": "autotune.testing.strategy",
     "StrategyQuality": "autotune.testing.strategy_quality",
@@ -32,6 +33,7 @@ __all__ = [
     "FormatContract",
     "MpiLibraryContract",
     "ObeyedContract",
+    "ParameterFile",
     "SchedulerContract",
     "StrategyContract",
     "StrategyQuality",
