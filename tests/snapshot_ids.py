@@ -1,7 +1,8 @@
 """Ids of parameters that a snapshot's name may contain.
 
-syrupy parts a name at dots and brackets: with others in an id it takes the snapshot of a test that
-was not run for one that nobody uses, and fails the run.
+syrupy parts a name at dots and brackets. A test of which only some cases are slow must not have a
+snapshot for those: syrupy looks at the test's name alone, so a run without slow tests calls their
+snapshots unused, and fails.
 """
 
 from __future__ import annotations

@@ -216,3 +216,17 @@ def test_names_of_snapshots_have_dots_and_brackets_of_syrupy_only() -> None:
         r"^# name: (?!\w+(\.\d+|\[[^][.]*\](\.\d+)?|\[[^][.]*\]\[[^][.]*\])?$).*", re.MULTILINE
     )
     assert {str(p): m for p in HERE.rglob("*.ambr") if (m := name.search(p.read_text()))} == {}
+
+
+def test_all_cases_with_a_snapshot_are_slow_or_none() -> None:
+    """See ``tests/snapshot_ids.py``."""
+    partly = [
+        f"{path.name}: {node.name}"
+        for path in HERE.rglob("test_*.py")
+        if "SnapshotAssertion" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        if any(argument.arg == "snapshot" for argument in node.args.args)
+        if any("marks=" in ast.unparse(decorator) for decorator in node.decorator_list)
+    ]
+    assert partly == []

@@ -48,24 +48,14 @@ def made_state() -> Any:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "again"),
-    [
-        pytest.param(body, again, marks=pytest.mark.slow if again and number % 3 else ())
-        for number, body in enumerate(PYTHON)
-        for again in (False, True)
-    ],
-    ids=word_id,
-)
-def test_what_cannot_be_compiled_runs_in_python_and_says_why(
-    program: Any,
-    body: str,
-    again: bool,
-    capfd: pytest.CaptureFixture[str],
-    snapshot: SnapshotAssertion,
-) -> None:
-    """``again``: from the stored code of the first time, with the lines of another file."""
-    text = "\n" * 5 * again + HELPERS + REGION + body + "\n"
+def reason_for_python(
+    program: Any, body: str, blank: int, capfd: pytest.CaptureFixture[str]
+) -> str:
+    """The reason why a region with this body runs in Python, behind its place.
+
+    ``blank`` lines stand before the region.
+    """
+    text = "\n" * blank + HELPERS + REGION + body + "\n"
     text += '@graph.region(compiled="if possible")\ndef other(part, i):\n    part.b[0] = i\n'
     made = program(text)
     part = made_state()
@@ -84,7 +74,30 @@ def test_what_cannot_be_compiled_runs_in_python_and_says_why(
     helper = next((name for name in ("doubled", "halved") if name in body), None)
     first = next(n for n, line in enumerate(lines) if line.startswith(f"def {helper or 'work'}"))
     assert int(line) == first + 2
-    assert words == snapshot
+    return words
+
+
+@pytest.mark.parametrize("body", PYTHON, ids=word_id)
+def test_what_cannot_be_compiled_runs_in_python_and_says_why(
+    program: Any, body: str, capfd: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
+) -> None:
+    assert reason_for_python(program, body, 0, capfd) == snapshot
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(body, marks=pytest.mark.slow if number % 3 else ())
+        for number, body in enumerate(PYTHON)
+    ],
+    ids=word_id,
+)
+def test_the_reason_is_the_same_from_stored_code(
+    program: Any, body: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With the lines of another file."""
+    first = reason_for_python(program, body, 0, capfd)
+    assert reason_for_python(program, body, 5, capfd) == first
 
 
 def test_indices_have_the_meaning_of_python(program: Any) -> None:
