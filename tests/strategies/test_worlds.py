@@ -105,6 +105,27 @@ def test_a_search_that_is_rebuilt_proposes_the_same(name: str) -> None:
             one = third  # An ask that is not told counts as running.
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("state", ["ok", "failed"])
+@pytest.mark.parametrize("count", [4, 5])
+@pytest.mark.parametrize("target", ["mca", "arg"])
+@pytest.mark.parametrize("name", ["auto", "ga"])
+def test_a_space_without_a_default_is_searched(
+    name: str, target: ParameterKind, count: int, state: str
+) -> None:
+    """Nothing is known before the first run, and perhaps nothing but failures after it."""
+    parameters = tuple(Parameter(f"p{k}", LEVELS, target, unset=False) for k in range(count))
+    strategy = create(name, Space("mandatory", parameters), seed=1)
+    for number in range(12):
+        proposal = strategy.ask()
+        if proposal is None:  # It may end by its own rules after ten settings.
+            assert number >= 10
+            break
+        ratio = 1.0 + 0.01 * number if state == "ok" else None
+        strategy.tell(Observation(number, proposal.setting, ratio, state, proposal.attrs))
+    assert (strategy.favourite() is not None) == (state == "ok")
+
+
 @pytest.mark.parametrize("name", ["auto", "ga"])
 def test_it_finds_a_combination_that_no_single_change_shows(name: str) -> None:
     """From the default every single change is slower; two together gain a quarter."""

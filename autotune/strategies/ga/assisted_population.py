@@ -117,8 +117,8 @@ class AssistedPopulation(GeneticSearch):
     def _candidates(self, rng: np.random.Generator) -> Matrix:
         """The first generation, bred children, and the neighbours of the best individuals."""
         groups = [np.array(self.first, dtype=np.intp).reshape(-1, len(self._codec.sizes))]
-        if self._ratios:
-            members = self.members()
+        members = self.members() if self._ratios else []
+        if members:  # There are none as long as all runs failed and the default is invalid.
             groups += [self._children(members, self._plan.breed, 1, rng)]
             groups += [self._operators.neighbours(codes) for codes in members[:_BEST]]
             if self._fit_surrogate().interacts:

@@ -64,20 +64,31 @@ class InteractionModel:
         self._means: Floats = np.zeros(0)
         self._runs_ok = np.zeros(0, dtype=bool)
         self._process: ProductProcess | None = None
+        """None as long as nothing is known, not even the default."""
+        self._fitted_to: tuple[list[tuple[Codes, float]], tuple[float, float]] | None = None
+        self._fitted_theta: Floats = np.zeros(0)
         self._widening = 1.0
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
         """Replace the data by these ratios to the default (infinite: failed), in their order."""
         own_noise = scatter or (0.0, 0.0)
-        known = list(ratios.items())
-        with one_thread():
-            count = _fitted_with(len(known))
-            theta = None if count == len(known) else self._posterior(known[:count], own_noise).theta
-            self._process = self._posterior(known, own_noise, theta)
-            self._ratios = dict(ratios)
-            self._rows, self._logs = self._data(known)
-            self._runs_ok = np.isfinite(self._logs)
-            self._means = self._process.predict(self._rows)[0]
+        runs = list(ratios.items())
+        self._ratios = dict(ratios)
+        self._rows, self._logs = self._data(runs)
+        self._runs_ok = np.isfinite(self._logs)
+        self._process, self._means = None, np.zeros(0)
+        if len(self._rows):
+            with one_thread():
+                theta = self._theta(runs[: _fitted_with(len(runs))], own_noise)
+                self._process = self._posterior(runs, own_noise, theta)
+                self._means = self._process.predict(self._rows)[0]
+
+    def _theta(self, runs: Sequence[tuple[Codes, float]], scatter: tuple[float, float]) -> Floats:
+        """The length scales and the noise, fitted to ``runs``; kept until these change."""
+        if self._fitted_to != (runs, scatter):
+            self._fitted_to = (list(runs), scatter)
+            self._fitted_theta = self._posterior(runs, scatter).theta
+        return self._fitted_theta
 
     def predict(self, rows: Matrix) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each true log ratio, both of shape (rows,)."""
@@ -91,6 +102,8 @@ class InteractionModel:
 
     def improvement(self, rows: Matrix) -> Floats:
         """Expected improvement of the log ratio over the best estimate, shape (rows,)."""
+        if self._process is None:
+            return np.zeros(len(rows))
         mean, deviation = self.predict(rows)
         return expected_improvement(mean, self._widening * deviation, float(self._means.min()))
 
