@@ -67,6 +67,14 @@ def test_noise_alone_changes_no_mind() -> None:
     assert max(shares) < 0.5
 
 
+def test_a_search_goes_on_where_runs_show_effects_and_not_in_noise() -> None:
+    product = judged("arg", product_of_effects)
+    noise = [judged("arg", lambda codes: 0.0, seed=seed) for seed in range(5)]
+    assert product.persistence > 1
+    assert [model.interacts for model in noise] == [True] * 5
+    assert [model.persistence for model in noise] == [1] * 5
+
+
 def test_what_is_a_program_s_own_begins_with_balanced_settings() -> None:
     assert count_of_starts(space("arg")) == 5
     assert count_of_starts(space("mca")) == 0

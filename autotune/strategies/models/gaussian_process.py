@@ -142,6 +142,13 @@ class ProductProcess:
         """Standard deviation of one measured log ratio around its true one."""
         return self._scale * math.exp(self.theta[-1] / 2.0)
 
+    @property
+    def evidence(self) -> float:
+        """The log odds of this process against noise around one mean, whose variance is fitted."""
+        spread = max(float(self._values @ self._values) / len(self._values), 1e-12)
+        noise_alone = 0.5 * len(self._values) * (1.0 + math.log(spread))
+        return noise_alone - self._loss(self.theta)[0]
+
     def _fit(self) -> Floats:
         from scipy.optimize import minimize
 

@@ -100,6 +100,14 @@ class InteractionModel:
         """The estimated log ratio of each row of codes, shape (rows,)."""
         return self.predict(rows)[0]
 
+    @property
+    def evidence(self) -> float:
+        """The log odds of this model against noise alone; 0 as long as no run is known."""
+        if self._process is None:
+            return 0.0
+        with one_thread():
+            return self._process.evidence
+
     def improvement(self, rows: Matrix) -> Floats:
         """Expected improvement of the log ratio over the best estimate, shape (rows,)."""
         if self._process is None:

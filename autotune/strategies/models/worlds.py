@@ -40,9 +40,11 @@ _NOISE, _NOISE_WEIGHT = 0.04, 3.0
 """An error (a log ratio) that says nothing of a model, and its weight in runs before any run."""
 _RUNS_AS_ONE = 2.0
 """Runs that count as one independent prediction: neighbouring runs are surprises together."""
-_PERSISTENCE = 2
+_PERSISTENCE = 4
 """Where effects depend on each other, good settings lie apart: so many times as many proposals in
-vain end a search."""
+vain end a search, once the runs show that there are effects."""
+_EVIDENCE = 5.0
+"""Log odds of the second model against noise alone that show this."""
 
 
 class Model(Protocol):
@@ -117,7 +119,8 @@ class Worlds:
     @property
     def persistence(self) -> int:
         """How many times as many proposals in vain end a search."""
-        return _PERSISTENCE if self.interacts else 1
+        is_shown = self.interacts and self.interacting.evidence > _EVIDENCE
+        return _PERSISTENCE if is_shown else 1
 
     def candidates(self, is_new: Callable[[Codes], bool]) -> tuple[list[Codes], Floats]:
         """New settings with large expected improvement, and the improvement of each."""
