@@ -165,7 +165,7 @@ class MpiLibraryContract:
             assert info.name == key
             assert info.type
         assert not library.params or name in library.params, (
-            f"parameter names {name}, which {library.name} {library.version} does not list"
+            f"parameter names {name}, which {library.family} {library.version} does not list"
         )
         if name in library.params:
             assert library.params[name].default != value, "give a value that is not the default"
