@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from autotune.errors import UsageError
+from autotune.notes import Note, Say, unheard
 from runner import files
 from runner.files import MIB, read_text
 from runner.files.json_text import parse_json
@@ -143,17 +144,29 @@ class ArtifactStore(Generic[R]):
         cluster: str,
         folder: Path | None = None,
         fits: Callable[[R], bool] = lambda result: True,
+        say: Say = unheard,
     ) -> R | None:
         """The newest result for a cluster for which ``fits`` is true; None if there is none."""
-        return next(iter(self.of_cluster(cluster, folder, fits)), None)
+        return next(iter(self.of_cluster(cluster, folder, fits, say)), None)
 
     def of_cluster(
         self,
         cluster: str,
         folder: Path | None = None,
         fits: Callable[[R], bool] = lambda result: True,
+        say: Say = unheard,
     ) -> list[R]:
-        """All results for a cluster for which ``fits`` is true, the newest first."""
-        results = [self.read(path) for path in sorted((folder or self.folder).glob("*.json"))]
+        """All results for a cluster for which ``fits`` is true, the newest first.
+
+        ``say`` gets a note on each file that is left out because it cannot be read: nobody knows
+        for which cluster it is.
+        """
+        results = []
+        for path in sorted((folder or self.folder).glob("*.json")):
+            try:
+                results.append(self.read(path))
+            except UsageError as problem:
+                data = {"file": str(path), "code": problem.code}
+                say(Note("artifact.left_out", f"left out: {problem}", data))
         fitting = [r for r in results if r.cluster == cluster and fits(r)]
         return sorted(fitting, key=lambda r: (r.date, r.id), reverse=True)

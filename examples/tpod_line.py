@@ -9,19 +9,12 @@ and the last block of a process exchange messages, with the next process.
 import argparse
 
 import numpy as np
+from heat_line import CELLS, STEPS, end, expected, start_values
 from mpi4py import MPI
 
 from runner.runtimes import tpod
 
-CELLS, STEPS = 100, 50  # cells of a block
 LEFTWARD, RIGHTWARD = 1, 2  # tags
-
-
-def start_values(blocks: int) -> np.ndarray:
-    """The whole line, with a cold cell beyond each end."""
-    values = np.zeros(blocks * CELLS + 2)
-    values[1:-1] = np.arange(blocks * CELLS) % 7
-    return values
 
 
 class Block(tpod.Task):
@@ -61,16 +54,6 @@ class Block(tpod.Task):
             new[k] = 0.25 * old[k - 1] + 0.5 * old[k] + 0.25 * old[k + 1]
 
 
-def expected(blocks: int) -> np.ndarray:
-    """The same in one piece."""
-    old = start_values(blocks)
-    for _ in range(STEPS):
-        new = old.copy()
-        new[1:-1] = 0.25 * old[:-2] + 0.5 * old[1:-1] + 0.25 * old[2:]
-        old = new
-    return old
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--blocks", type=int, default=3, help="blocks of a process")
@@ -96,13 +79,9 @@ def main() -> None:
             block.after = [n for n in (number - 1, number + 1) if 0 <= n < count]
             runtime.spawn(block)
         runtime.run(STEPS)
-    right_part = expected(comm.size * count)[begin + 1 : begin + 1 + count * CELLS]
-    is_right = comm.allreduce(np.array_equal(fields[STEPS % 2][1:-1], right_part), op=MPI.LAND)
+    right_part = expected(comm.size * count)[begin : begin + count * CELLS]
     runtime.finalize()
-    if comm.rank == 0:
-        print("verified" if is_right else "WRONG")
-    if not is_right:
-        raise SystemExit(1)
+    end(comm, np.array_equal(fields[STEPS % 2][1:-1], right_part))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from autotune.config.cluster import read_cluster
 from autotune.document import Document, Omitted
 from autotune.errors import UsageError
 from autotune.json_types import Ends, Number, ValuesByName
-from autotune.notes import Note
+from autotune.notes import Note, Say, unheard
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation
 from autotune.space.outside_names import check_config_name, check_values
@@ -309,9 +309,10 @@ def predict(
         answer = answer.with_names(place.space.aliases)
     check_values(answer.setting, f"the model {trained_model.place}")
     near = trained_model.predictor.neighbours(values)
-    composition = (
-        None if model is not None or place is None else _composition(known_features, place)
-    )
+    left_out: list[Note] = []
+    composition = None
+    if model is None and place is not None:
+        composition = _composition(known_features, place, left_out.append)
     if composition is not None:
         answer = _as_named_setting(composition, answer)
         strange = _strange_trace(known_features)
@@ -321,16 +322,17 @@ def predict(
         strange = _model_doubts(
             trained_model, known_features, place, learned_families(trained_model)
         )
+    strange = [*left_out, *strange]
     return Prediction(answer, near, strange, known_features, trained_model, place, composition)
 
 
-def _composition(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
+def _composition(features: Features, place: PredictionPlace, say: Say) -> ComposedAnswer | None:
     """The answer of the calibrations of this cluster, MPI and machine; None if there is none."""
     from autotune.calibration.response import hours_between, merge_calibrations
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
 
-    calibrations = _calibrations(place)
+    calibrations = _calibrations(place, say)
     if not calibrations:
         return None
     model = ComposedModel(find_effects())
@@ -342,14 +344,16 @@ def _composition(features: Features, place: PredictionPlace) -> ComposedAnswer |
     )
 
 
-def _calibrations(place: PredictionPlace) -> list[Calibration]:
+def _calibrations(place: PredictionPlace, say: Say = unheard) -> list[Calibration]:
     """Those of this cluster, MPI and machine, the newest first; the last :data:`MOST_TIMES`."""
     from autotune.calibration.response import CALIBRATIONS
 
     library = {"name": place.library.family, "version": place.library.version}
     machine = describe_machine().fingerprint
     calibrations = CALIBRATIONS.of_cluster(
-        place.cluster, fits=lambda one: dict(one.mpi) == library and one.machine == machine
+        place.cluster,
+        fits=lambda one: dict(one.mpi) == library and one.machine == machine,
+        say=say,
     )
     return calibrations[:MOST_TIMES]
 

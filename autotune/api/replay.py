@@ -13,6 +13,7 @@ import numpy as np
 from autotune.api.convergence import convergence_frame
 from autotune.api.keywords import speaks_python
 from autotune.datasets import Landscape, load
+from autotune.datasets.replay import RUNS
 from autotune.errors import UsageError
 from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT, Setting
@@ -98,7 +99,8 @@ def replay(
     landscape = Landscape(grid, cell)
     if not landscape.complete:
         raise UsageError(
-            f"{landscape.name} is not complete: a replay needs runs of every setting",
+            f"{landscape.name} is not complete: a replay needs at least {RUNS} runs of every "
+            "setting (runs in the plan); one half judges what was found on the other",
             code="dataset.not_a_grid",
         )
     if runs < 1:

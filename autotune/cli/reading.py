@@ -8,9 +8,6 @@ from contextlib import contextmanager
 from autotune.store import Store
 from autotune.terminal.render import error_console, note_line
 
-_NAMED_ROWS = 5
-"""Damaged rows that are named one by one."""
-
 
 @contextmanager
 def reading(place: str | None, live: bool = False) -> Iterator[Store]:
@@ -28,10 +25,5 @@ def reading(place: str | None, live: bool = False) -> Iterator[Store]:
 
 def print_damage(store: Store) -> None:
     """Name the rows that were left out of what was read, on standard error."""
-    damage = store.damage
-    for note in damage.notes[:_NAMED_ROWS]:
+    for note in store.damage.lines(store.label):
         error_console().print(note_line(note.code, note.words), markup=False, highlight=False)
-    more = len(damage.notes[_NAMED_ROWS:]) + damage.more
-    if more:
-        words = f"{more} further rows of {store.label} are damaged and left out"
-        error_console().print(note_line("store.row_damaged", words), markup=False, highlight=False)

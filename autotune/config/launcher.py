@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePath
 from typing import Annotated, Literal
 
@@ -129,7 +129,11 @@ class LauncherOptions:
     def __init__(self, name: str, file: LauncherFile) -> None:
         self.name = name
         self.file = file
-        self._options = {self._key(one.name): one for one in file.options()}
+
+    @cached_property
+    def _options(self) -> dict[str, LauncherOption]:
+        """By the word as typed; most launchers of a command are never asked for theirs."""
+        return {self._key(one.name): one for one in self.file.options()}
 
     def match(self, words: Sequence[str]) -> Match | None:
         """The option at the beginning of ``words``; None if the launcher lacks it.

@@ -32,6 +32,7 @@ from autotune.datasets.shards import RunRow, run_state, shard_path, write_shard
 from autotune.errors import UsageError
 from autotune.measurement.evaluator import Evaluator, MachineBusy, QuietMachine
 from autotune.measurement.events import Event, PhaseStarted, Waiting
+from autotune.measurement.figure_time import covered_s, outside_s
 from autotune.measurement.idle_parameters import inactive_in
 from autotune.measurement.measured_study import MeasuredStudy
 from autotune.measurement.run_history import WARMUP, HistoryEntry
@@ -349,9 +350,9 @@ class CampaignBlock:
         """Run one setting; True if the run showed that another parameter is inactive."""
         records = [entry.record for number, _, entry in self.runs if number == 0]
         limit = self.plan.slowest * statistics.median(r.value_s for r in records)
-        outside = statistics.median(r.wall_s - r.value_s for r in records)
+        longest_s = self.plan.slowest * statistics.median(covered_s(r) for r in records)
         setting = self.idle.strip(self.settings[index])
-        timeout_s = limit + 1.5 * outside + SLACK_S
+        timeout_s = longest_s + 1.5 * outside_s(records) + SLACK_S
         entry = self.evaluator.run(setting, EXPLORE, self.number, timeout_s)
         self.runs.append((index, limit, entry))
         return bool(self.idle.learn(inactive_in(entry.record, setting), setting))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
+from autotune.measurement.figure_time import covered_s, is_objective, outside_s
 from autotune.measurement.run_history import RunHistory
 from autotune.stats import time_limit
 from runner.types import RunRecord
@@ -66,15 +67,16 @@ class SearchPlan:
         """Wall seconds after which a run is stopped: a multiple of the incumbent's time.
 
         ``defaults`` are runs of the default, ``ratio`` is the incumbent's ratio to them. None
-        before the default was measured.
+        before the default was measured. Of an own objective the time says nothing, so the default's
+        time is multiplied there.
         """
         if not defaults:
             return None
         return self.limit_slack_s + time_limit(
-            statistics.median(r.value_s for r in defaults),
-            ratio,
+            statistics.median(covered_s(record) for record in defaults),
+            1.0 if is_objective(defaults[-1]) else ratio,
             factor=self.limit_factor,
-            overhead_s=statistics.median(r.wall_s - r.value_s for r in defaults),
+            overhead_s=outside_s(defaults),
         )
 
     def extra_runs(self, settings: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from autotune.measurement.figure_time import covered_s, least_ratio
 from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store, StoredRun
@@ -244,7 +244,7 @@ class RunHistory:
 
         A censored run gives the lower bound that its time limit proves: the limit minus the
         default's time outside its own figure. ``figure``: another figure than the run's own;
-        nothing is known of it for a censored run.
+        nothing is known of it for a censored run, nor of the figure of an own objective.
         """
         value = figure or _own_figure
         defaults = self._defaults.get(entry.record.place)
@@ -256,11 +256,11 @@ class RunHistory:
         near = defaults.records[around]
         if near == [entry.record]:
             return 1.0
-        level = DefaultLevel(defaults.orders[around], [value(r) for r in near]).at(entry.order)
+        of_run = value if entry.record.valid else covered_s
+        level = DefaultLevel(defaults.orders[around], [of_run(r) for r in near]).at(entry.order)
         if entry.record.valid:
             return value(entry.record) / level
-        outside = statistics.median(record.wall_s - record.value_s for record in near)
-        return max(entry.record.wall_s - outside, 0.0) / level
+        return least_ratio(entry.record, near, level)
 
     def rejections(self, *phases: str) -> dict[str, tuple[int, int]]:
         """Rejections by setting, ``{setting key: (counts, runs)}``, of some phases or of all.

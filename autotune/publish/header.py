@@ -49,6 +49,8 @@ class Header:
     evidence: Evidence
     guards: bool = False
     """Whether the file checks the library's version when it is loaded."""
+    makes_folder: bool = False
+    """Whether the folder of the file did not exist before."""
 
     @property
     def family(self) -> str:
@@ -70,6 +72,7 @@ class Header:
             "content": self.content.to_json(),
             "evidence": self.evidence.to_json(),
             **({"guards": True} if self.guards else {}),
+            **({"makes_folder": True} if self.makes_folder else {}),
         }
 
     @classmethod
@@ -193,13 +196,14 @@ def _check(header: Header) -> None:
     flags = (
         header.proven,
         header.guards,
+        header.makes_folder,
         evidence.proven,
         evidence.guarded,
         evidence.commutative_only,
     )
     for flag in flags:
         if not isinstance(flag, bool):
-            raise TypeError("proven, guards, guarded or commutative_only is neither true nor false")
+            raise TypeError("a flag of the header is neither true nor false")
 
 
 def renewal_lines(renewal: Mapping[str, Any]) -> list[str]:

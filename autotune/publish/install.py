@@ -9,6 +9,7 @@ The last part checks owners: root never reads, writes or executes what another u
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
 import os
@@ -20,6 +21,7 @@ from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError, WorkError
 from autotune.publish.header import Header, read_header
 from runner.files.open_folder import FileContent, OpenFolder
+from runner.files.paths import exists
 from runner.files.trusted_path import Step, open_to_others, steps, stranger, weakness
 
 BACKUP = ".before-autotune"
@@ -98,6 +100,7 @@ def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> 
     before = load_text(path)
     backup = backup and before is not None
     earlier: FileContent | None = None
+    makes_folder = not exists(path.parent)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if backup:
@@ -113,6 +116,8 @@ def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> 
         _restore(path, before)
         if backup:
             _restore_backup(path, earlier)
+        if makes_folder:
+            remove_empty_folder(path)
         raise
 
 
@@ -192,6 +197,12 @@ def read_companion(path: Path, name: str) -> FileContent | None:
 def remove_file(path: Path) -> None:
     """Remove the file, or the link to it, if there is one; raises OSError."""
     remove_companion(path, path.name)
+
+
+def remove_empty_folder(path: Path) -> None:
+    """Remove the folder of the file if nothing is left in it."""
+    with contextlib.suppress(OSError):  # It is not empty, or a link.
+        path.parent.rmdir()
 
 
 def remove_companion(path: Path, name: str) -> None:

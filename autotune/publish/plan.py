@@ -25,7 +25,7 @@ from autotune.publish.install import BACKUP, Text, load_text
 from autotune.publish.published_text import compose, edit
 from autotune.publish.source import PublicationSource, read_source
 from autotune.store import Store
-from runner.files.paths import is_folder
+from runner.files.paths import exists, is_folder
 from runner.machine import describe_machine
 from runner.mpi.library import Library
 from runner.types import LIBRARY
@@ -224,7 +224,7 @@ def _plan_file(
 ) -> FilePlan:
     old = load_text(path)
     others, backup, make = "", None, False
-    has_edits = False
+    has_edits, makes_folder = False, not exists(path.parent)
     if old is not None:
         before = old.header
         has_edits = before is not None and edit(path, old, before) is not None
@@ -232,7 +232,7 @@ def _plan_file(
         if before is None:
             backup, make = path.name + BACKUP, True
         else:
-            backup = before.backup
+            backup, makes_folder = before.backup, before.makes_folder
         others = lines_of_others(fmt, old)
     header = Header(
         format=fmt.name,
@@ -247,6 +247,7 @@ def _plan_file(
         content=content,
         evidence=proposal.evidence,
         guards=fmt.guards,
+        makes_folder=makes_folder,
     )
     return FilePlan(fmt, path, content, header, others, old, has_edits, make, why)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -12,7 +11,6 @@ from types import TracebackType
 from autotune.config.cluster import Cluster
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading, rule_variables, variables
-from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
 from autotune.targets.launch_options import without_parameters
@@ -148,7 +146,6 @@ class Prober:
             oversubscribe=ranks > cores and not has_placement,
             timeout_s=TIMEOUT_S,
         )
-        self.runner.adapter = adapter(_with_system_copy(self.library, loading))
         return self.runner.run(spec)
 
     def _canary(self, fmt: Format, canary: Canary, full_text: FullText) -> RunRecord:
@@ -262,16 +259,6 @@ def _cluster_options(
         else:
             left.append(word)
     return tuple(left)
-
-
-def _with_system_copy(library: Library, loading: Loading) -> Library:
-    """``library`` with its system files in a copy: it then reads no others."""
-    info = library.params.get("mca_base_param_files")
-    if info is None or SYSTEM_VARIABLE not in loading.env:
-        return library
-    info = dataclasses.replace(info, default=f"{loading.env[SYSTEM_VARIABLE]}/{SYSTEM_FILE}")
-    params = library.params | {"mca_base_param_files": info}
-    return dataclasses.replace(library, params=params)
 
 
 def _own_library(library: Library) -> dict[str, str]:

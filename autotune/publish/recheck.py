@@ -253,7 +253,8 @@ def _comparison(
     """One comparison, in the directory and environment of ``origin``.  An error is an answer: the
     other programs can still be compared."""
     target = request.target
-    program = f"{target.app.name} on {count(target.ranks, 'rank')}"
+    input_name = f" {target.input}" if len(target.app.inputs) > 1 else ""
+    program = f"{target.app.name}{input_name} on {count(target.ranks, 'rank')}"
     try:
         with origin.environment() if origin else nullcontext():
             outcome = compare_settings(request, store)

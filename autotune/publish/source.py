@@ -104,7 +104,10 @@ def _read(
             store.find_study(ident), cluster, library, store, insist, user_names_library
         )
     if kind == "classwide" and colon:
-        return _from_classwide(_classwide(ident, cluster.name), cluster, library)
+        left_out: list[Note] = []
+        result = _classwide(ident, cluster.name, left_out)
+        source = _from_classwide(result, cluster, library)
+        return replace(source, doubts=(*source.doubts, *left_out))
     if kind == "collectives" and colon:
         return _from_collectives(TABLES.find(ident), cluster, library)
     raise UsageError(
@@ -347,17 +350,18 @@ def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> li
     return doubts
 
 
-def _classwide(ident: str, cluster: str) -> ClasswideResult:
+def _classwide(ident: str, cluster: str, left_out: list[Note]) -> ClasswideResult:
+    """The result; ``left_out`` gets those that cannot be read."""
     if ident:
         return RESULTS.find(ident)
-    proven_result = RESULTS.latest(cluster, fits=lambda result: result.proven)
+    proven_result = RESULTS.latest(cluster, fits=lambda result: result.proven, say=left_out.append)
     if proven_result is None:
         newest = RESULTS.latest(cluster)
         remark = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""
         raise UsageError(
             f"there is no proven class-wide result for cluster {cluster}{remark}: make one "
             "with autotune classwide, or publish the setting of a study with --from "
-            "study:ID",
+            "study:ID" + "".join(f"\n{note.words}" for note in left_out),
             code="publish.no_classwide",
         )
     return proven_result

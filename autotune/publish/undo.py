@@ -16,6 +16,7 @@ from autotune.publish.install import (
     put,
     read_companion,
     remove_companion,
+    remove_empty_folder,
     remove_file,
     save_edits,
     side_of,
@@ -29,7 +30,8 @@ def remove(path: Path, force: bool = False) -> str:
     """Undo a publication, and take the file off the list; returns a sentence about what was done.
 
     If lines of others stay in the file, only the published block is removed, whatever was written
-    around it since.  Any other file gets its previous content.
+    around it since.  Any other file gets its previous content.  A folder that publishing made goes
+    with its last file.
 
     Raises UsageError for a file that autotune did not publish, for one that others could change if
     this is root, and, without ``force``, if the published part was edited since; WorkError if the
@@ -63,6 +65,8 @@ def remove(path: Path, force: bool = False) -> str:
     try:
         sentence = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
         remove_companion(path, side_of(path).name)
+        if header.makes_folder:
+            remove_empty_folder(path)
     except OSError as problem:
         raise WorkError(
             f"cannot undo {path}: {problem.strerror}", code="published.undo_failed"

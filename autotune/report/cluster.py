@@ -14,6 +14,7 @@ from autotune.collectives.algorithm_tables import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.measurement.result_checks import MARK, StoredAnswer, unchecked
 from autotune.measurement.run_history import DEFAULT_KEY, history_of
+from autotune.notes import Note
 from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, PageTable, Section
@@ -60,8 +61,9 @@ def known_sections(
 ) -> list[Section]:
     """The known facts of a cluster: overview of ``studies``, published files, class,
     collectives."""
-    result = RESULTS.latest(name)
-    tables = TABLES.latest(name)
+    left_out: list[Note] = []
+    result = RESULTS.latest(name, say=left_out.append)
+    tables = TABLES.latest(name, say=left_out.append)
     sections = [_overview(store, studies)] if studies else []
     if files := [one for one in published_files()[0] if one.header.cluster == name]:
         sections.append(published_section(files))
@@ -69,6 +71,9 @@ def known_sections(
         sections.append(classwide_section(result))
     if tables is not None:
         sections.append(collectives_section(tables))
+    if left_out and sections:
+        notes = tuple(note.words for note in left_out)
+        sections.append(Section("Results that cannot be read", notes=notes))
     return sections
 
 

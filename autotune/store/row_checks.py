@@ -23,6 +23,8 @@ T = TypeVar("T")
 TOLERATES = "autotune_tolerates"
 """Execution option of a connection: the :class:`Damage` of a store that only reads."""
 _MOST_NOTES = 100
+_NAMED_ROWS = 5
+"""Damaged rows that are named one by one."""
 _FAULTS = (ValueError, TypeError, LookupError, AttributeError, RecursionError, WorkError)
 """Exceptions from reading a row that autotune did not write."""
 _KINDS: tuple[tuple[type, frozenset[type], str], ...] = (
@@ -41,6 +43,15 @@ class Damage:
     """At most 100 notes."""
     more: int = 0
     """The number of further notes."""
+
+    def lines(self, database: str) -> list[Note]:
+        """A note for each of the first rows, and one for all others of the ``database``."""
+        first = self.notes[:_NAMED_ROWS]
+        others = len(self.notes) - len(first) + self.more
+        if not others:
+            return first
+        words = f"{others} further rows of {database} are damaged and left out"
+        return [*first, Note("store.row_damaged", words, {"rows": others})]
 
     def add(self, table: str, row: str, why: str) -> None:
         """Record a row that is left out."""

@@ -13,6 +13,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from autotune.measurement.figure_time import covered_s
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
 from runner import files
@@ -54,7 +55,7 @@ def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
 
 def _launches(records: Sequence[RunRecord], setting: str | None, target: Target) -> LibraryLaunches:
     """Number of valid launches, and the median time outside the program's own figure."""
-    outside = [r.wall_s - r.metric_s for r in records if r.metric_s is not None]
+    outside = [r.wall_s - covered_s(r) for r in records if r.metric_s is not None]
     # A sum over ranks, and a figure that is no time of the program, say nothing of the start.
     has_start = target.objective is None and bool(outside) and min(outside) > 0
     library = target.library

@@ -28,6 +28,7 @@ from autotune.measurement.bench import ATTEMPTS
 from autotune.measurement.budget import Budget, BudgetSpent
 from autotune.measurement.evaluator import Evaluator
 from autotune.measurement.events import PhaseStarted, Watcher, silent
+from autotune.measurement.figure_time import covered_s, least_ratio
 from autotune.measurement.run_history import LEAD, Figure, HistoryEntry
 from autotune.space import DEFAULT, Setting
 from autotune.stats import Decision, LookPlan, design, drift_blocks, settle
@@ -480,6 +481,6 @@ def candidate_seconds(candidate: HistoryEntry, reference: HistoryEntry) -> float
     if candidate.record.valid:
         return candidate.record.value_s
     if candidate.censored:
-        outside = reference.record.wall_s - reference.record.value_s
-        return max(candidate.record.wall_s - outside, reference.record.value_s)
+        least = least_ratio(candidate.record, [reference.record], covered_s(reference.record))
+        return max(least or 1.0, 1.0) * reference.record.value_s
     return reference.record.value_s

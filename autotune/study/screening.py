@@ -24,6 +24,7 @@ from autotune.measurement.bench import Bench
 from autotune.measurement.budget import Budget, SearchPlan
 from autotune.measurement.evaluator import Evaluator
 from autotune.measurement.events import Watcher, silent
+from autotune.measurement.figure_time import covered_s, least_ratio
 from autotune.measurement.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.notes import Note
 from autotune.space import Setting
@@ -201,7 +202,10 @@ class Screening:
         record = run.record
         if not before or not (record.valid or run.censored):
             return False
-        value_s = record.value_s
-        if run.censored:
-            value_s = record.wall_s - statistics.median(r.wall_s - r.value_s for r in before)
-        return shows_no_gain(value_s, [r.value_s for r in before], self.plan.min_gain)
+        if record.valid:
+            return shows_no_gain(record.value_s, [r.value_s for r in before], self.plan.min_gain)
+        level_s = statistics.median(covered_s(r) for r in before)
+        least = least_ratio(record, before, level_s)
+        if least is None:
+            return False
+        return shows_no_gain(least * level_s, [covered_s(r) for r in before], self.plan.min_gain)

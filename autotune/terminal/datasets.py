@@ -29,8 +29,8 @@ def _print_cells(words: Description) -> None:
     )
     for cell in words.cells:
         if cell.best and cell.null is not True:
-            ratio = f"x{cell.best_ratio:.3f}" if cell.best_ratio else ""
-            headline = f"{cell.key}: smallest median {ratio}: "
+            ratio = f" at {cell.best_ratio:.3f} x the default's time" if cell.best_ratio else ""
+            headline = f"{cell.key}: fastest of the others{ratio}: "
             room = 2 * WIDTH - len(headline)
             print_line(f"{headline}{beginning(cell.best, room)}")
 
@@ -38,7 +38,8 @@ def _print_cells(words: Description) -> None:
 def _row(cell: CellWords) -> list[str]:
     state = "null" if cell.null else ""
     if not cell.complete:
-        state = f"{cell.blocks}/{cell.blocks_planned} blocks"
+        is_unfinished = cell.blocks < cell.blocks_planned or not cell.runs
+        state = f"{cell.blocks}/{cell.blocks_planned} blocks" if is_unfinished else "too few runs"
     return [
         cell.key,
         cell.split,
@@ -70,7 +71,8 @@ def print_datasets(rows: Sequence[DatasetRow]) -> None:
 
 def print_dataset(card: Card, words: Description) -> None:
     """Print the card of a dataset and its cells."""
-    print_line(f"{card.name} ({card.kind}) of {card.date}: {card.title}")
+    title = f": {card.title}" if card.title else ""
+    print_line(f"{card.name} ({card.kind}) of {card.date}{title}")
     # Exported studies have no planned time.
     plan_words = f"; planned {seconds(card.planned_s)}" if card.planned_s else ""
     print_line(

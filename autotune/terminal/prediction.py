@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autotune.config.app import program_name
 from autotune.terminal.render import note_line, print_line, print_note, print_table
 from autotune.wording import percent, share, short_setting, size_words
 
@@ -36,7 +37,7 @@ def print_prediction(prediction: Prediction) -> None:
     answer, features = prediction.answer, prediction.features
     if prediction.composition is not None:
         _print_composition(prediction.composition)
-    what = features.app or Path(features.argv[0]).name
+    what = features.app or program_name(features.argv)
     if len(answer.setting):
         print_line(f"Predicted for {what} on {features.ranks} ranks:", bold=True)
         lines = {name: f"  {name} = {value}" for name, value in answer.setting.to_json().items()}

@@ -164,7 +164,9 @@ class MpiLibraryContract:
         for key, info in library.params.items():
             assert info.name == key
             assert info.type
-        assert not library.params or name in library.params
+        assert not library.params or name in library.params, (
+            f"parameter names {name}, which {library.family} {library.version} does not list"
+        )
         if name in library.params:
             assert library.params[name].default != value, "give a value that is not the default"
 
@@ -292,7 +294,9 @@ class MpiLibraryContract:
         """The value is read back, or a file with a wrong value stops the launch."""
         file = self.parameter_file(tmp_path)
         if file is None:
-            assert not launcher.tune_option
+            assert not launcher.tune_option, (
+                f"launches load files by {launcher.tune_option}: override parameter_file"
+            )
             return
         name, value = self.parameter
         expected_values = {name: value} if launcher.reads_back else {}

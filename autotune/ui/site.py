@@ -109,7 +109,11 @@ class Site:
     def html(self, view: View) -> Response:
         """The page as HTML."""
         text = self._templates.get_template(view.template).render(
-            title=view.title, under=view.under, database=self.store.label, **view.values
+            title=view.title,
+            under=view.under,
+            database=self.store.label,
+            damage=self.store.damage.lines(self.store.label),
+            **view.values,
         )
         return HTMLResponse(text, view.status)
 

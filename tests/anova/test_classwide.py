@@ -20,6 +20,7 @@ from autotune.anova.factors import FactorOptions
 from autotune.anova.synthetic import Effect, cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from tests.anova.conftest import TRUTH, choices
 from tests.refusals import refused
@@ -141,6 +142,21 @@ def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
     assert found is not None
     assert found.id == newer.id
     assert RESULTS.latest("elsewhere", tmp_path) is None
+
+
+def test_a_result_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    path = RESULTS.save(result(), tmp_path)
+    (tmp_path / "0000.json").write_text('{"schema"')
+    (tmp_path / "ffff.json").write_text(path.read_text().replace(result().id, "f" * 12))
+    notes: list[Note] = []
+    found = RESULTS.latest("local", tmp_path, say=notes.append)
+    assert found is not None
+    assert found.id == result().id
+    assert [note.data["code"] for note in notes] == ["artifact.unreadable", "artifact.edited"]
+    assert [note.data["file"] for note in notes] == [
+        str(tmp_path / "0000.json"),
+        str(tmp_path / "ffff.json"),
+    ]
 
 
 @pytest.mark.parametrize(

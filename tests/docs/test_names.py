@@ -29,7 +29,7 @@ GROUPS = {"autotune.formats", "autotune.mpi", "autotune.schedulers", "autotune.s
 """Entry points of packages that extend autotune."""
 OF_THE_USER = {
     *("autotune/kernels", "autotune/daps.json", "autotune/mcoll.json", "autotune/cab.json"),
-    *("configs/apps/heat.toml", "datasets/three", "runner.py"),
+    *("configs/apps/heat.toml", "configs/spaces/heat.toml", "datasets/three", "runner.py"),
 }
 """Files of users, of examples and of tests."""
 SOURCES = sorted(path for top in CODE for path in (ROOT / top).rglob("*.py"))

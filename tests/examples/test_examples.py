@@ -23,6 +23,7 @@ GRAPHS = ("tarragon_line.py", "tpod_line.py")
 ALL = {
     *("own_c_program/tune.py", "mpi4py_script.py", "own_strategy.py", "mate.py", "read_store.py"),
     *GRAPHS,
+    "heat_line.py",  # What the two graphs have in common.
 }
 SHORT = """
 #include <mpi.h>

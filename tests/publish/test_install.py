@@ -50,6 +50,27 @@ def test_publishing_and_undoing_leaves_what_was_there(tmp_path: Path, before: st
     assert files(tmp_path) == was
 
 
+def test_a_folder_that_publishing_made_goes_with_its_last_file(tmp_path: Path) -> None:
+    made, others = tmp_path / "made" / "mca-params.conf", tmp_path / "others" / "mca-params.conf"
+    others.parent.mkdir()
+    for path in (made, others):
+        publish(path)
+        publish(path)
+    (own := made.with_name("own.conf")).write_text(OWN)
+    remove(made)
+    assert own.read_text() == OWN
+    own.unlink()
+    publish(made)
+    remove(made)
+    remove(others)
+    assert made.parent.is_dir()  # Somebody else's file was in it when it was published again.
+    made.parent.rmdir()
+    publish(made)
+    remove(made)
+    assert not made.parent.exists()
+    assert others.parent.is_dir()
+
+
 def test_publishing_twice_keeps_the_first_backup(tmp_path: Path) -> None:
     path = tmp_path / "mca-params.conf"
     path.write_text(OWN)
@@ -74,6 +95,15 @@ def test_what_is_not_obeyed_in_place_is_rolled_back(tmp_path: Path, before: str 
     with refused(WorkError, "test.error"):
         install(path, Text("new", "side"), True, disobeyed)
     assert files(tmp_path) == was
+
+
+def test_the_folder_of_what_is_not_obeyed_goes_as_well(tmp_path: Path) -> None:
+    def disobeyed() -> None:
+        raise WorkError("not obeyed", code="test.error")
+
+    with refused(WorkError, "test.error"):
+        install(tmp_path / "made" / "f", Text("new"), True, disobeyed)
+    assert files(tmp_path) == {}
 
 
 def test_an_edited_file_is_neither_replaced_nor_removed_unless_told(tmp_path: Path) -> None:

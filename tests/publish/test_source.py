@@ -239,10 +239,19 @@ def test_a_system_file_names_a_table_beside_it(store: Path, tmp_path: Path) -> N
 def test_a_class_of_which_no_margin_was_shown_is_refused(store: Path) -> None:
     result = classwide(margin=None)
     RESULTS.save(result)
-    for source in (f"classwide:{result.id}", None):
-        with pytest.raises(UsageError) as caught:
-            proposal(source, store)
-        assert caught.value.code == "artifact.damaged"
+    with refused(UsageError, "artifact.damaged"):
+        proposal(f"classwide:{result.id}", store)
+    with refused(UsageError, "publish.no_classwide") as refusal:
+        proposal(None, store)
+    assert f"{result.id}.json" in str(refusal.value)
+
+
+def test_a_class_that_cannot_be_read_is_a_doubt_about_the_latest(store: Path) -> None:
+    path = RESULTS.save(classwide())
+    (path.parent / "ffff.json").write_text("{")
+    doubts = proposal(None, store).doubts
+    assert [doubt.code for doubt in doubts] == ["artifact.left_out"]
+    assert not proposal(f"classwide:{classwide().id}", store).doubts
 
 
 def test_an_unproven_class_or_another_machine_is_a_doubt(store: Path) -> None:

@@ -219,6 +219,9 @@ def test_another_library_inside_the_ranks_is_noticed(tmp_path: Path) -> None:
     probe = openmpi("5.0.11").probe(spec(), tmp_path)
     assert probe.library_mismatch is not None
     assert "/usr/etc" in probe.library_mismatch
+    # The launch itself reads a copy of the system's files there.
+    copied = openmpi("5.0.11").probe(spec(env={"OPAL_SYSCONFDIR": "/usr/etc"}), tmp_path)
+    assert copied.library_mismatch is None
 
 
 def test_a_moved_library_is_known_by_its_parameters(tmp_path: Path) -> None:

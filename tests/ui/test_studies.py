@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -120,3 +122,16 @@ def test_an_answer_that_nobody_verified_is_marked(clients: Clients, tmp_path: Pa
     }
     assert "unchecked" in rows["plain"]
     assert "unchecked" not in rows["jacobi3d"]
+
+
+def test_a_damaged_row_is_named_below_the_page(clients: Clients, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("PRAGMA ignore_check_constraints=ON")
+        connection.execute("UPDATE run SET wall_s = 'odd' WHERE id = 2")
+    client = clients(database)
+    with Store.open_existing(database, tolerant=True) as store:
+        study = next(iter(store.studies()))
+        assert "row 2 of the table run" not in client.get("/").text
+        page = client.get(f"/study/{study.hash}")
+    assert page.status_code == 200
+    assert "row 2 of the table run" in page.text

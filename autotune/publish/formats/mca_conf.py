@@ -21,11 +21,9 @@ from autotune.publish.formats.base import (
 )
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.mpi.openmpi.parameters import system_folder
+from runner.mpi.openmpi.parameters import SYSTEM_VARIABLE, system_folder
 
 SYSTEM_FILE = "openmpi-mca-params.conf"
-SYSTEM_VARIABLE = "OPAL_SYSCONFDIR"
-"""The variable with the directory of the library's system files."""
 
 
 class UserConf(HomeFile):

@@ -199,12 +199,14 @@ def _finish(name: str, draft: _Draft) -> ParamInfo:
 ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 """The prefixes before a parameter in the name of its variable."""
 PARAM_FILES = "OMPI_MCA_mca_base_param_files"
+SYSTEM_VARIABLE = "OPAL_SYSCONFDIR"
+"""The variable with the directory of the library's system files."""
 
 
 def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]:
     """The user's and the system's parameter files, whether they exist or not."""
     home = Path(environment.get("HOME", "/nonexistent"))
-    etc = Path(environment.get("OPAL_SYSCONFDIR") or Path(library.bin).parent / "etc")
+    etc = Path(environment.get(SYSTEM_VARIABLE) or Path(library.bin).parent / "etc")
     runtime_etc = Path(environment.get("PRTE_SYSCONFDIR") or etc)
     prrte = library.version_tuple >= (5,)
     runtime = ("prte", "pmix") if prrte else ()
@@ -215,7 +217,7 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
         # The list replaces the library's own list; 5.0's launcher still reads the user's file.
         files = [user] if prrte else []
         files += [Path(word) for word in file_list.split(",") if file_list != "none"]
-    elif info and "OPAL_SYSCONFDIR" not in environment:
+    elif info and SYSTEM_VARIABLE not in environment:
         # The first file of the list is the user's own as seen by ompi_info, perhaps under another
         # HOME.
         files.append(Path(info.default.split(",")[-1]))

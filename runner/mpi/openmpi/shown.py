@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runner.files.paths import real_path
 from runner.mpi.library import POLICIES, Library, ParamInfo, placement_of, same_value
+from runner.mpi.openmpi.parameters import SYSTEM_VARIABLE
 from runner.mpi.openmpi.traffic import deselection_reason, lacks_component, same_transfers
 from runner.types import LaunchSpec, ReadBack
 
@@ -138,6 +139,9 @@ def mismatch_of(
     # A relocated library (the wheel) reports its present path; its ompi_info reports the build
     # path.
     same = system == Path(info.default.split(",")[-1]) or real_path(system).is_relative_to(prefix)
+    if folder := spec.env.get(SYSTEM_VARIABLE):
+        # The launch reads copies of the system's files.
+        same = same or system.parent == Path(folder)
     if source != "default" or same:
         return None
     return f"its system parameter file is {theirs}, the launcher's is {info.default}"
