@@ -26,8 +26,9 @@ from tests import spare_supervisor
 from tests.groups import pytest_xdist_make_scheduler
 from tests.lines import check_lines
 from tests.skips import pytest_sessionfinish
+from tests.warm_up import pytest_collection
 
-__all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
+__all__ = ["pytest_collection", "pytest_sessionfinish", "pytest_xdist_make_scheduler"]
 
 TESTS = Path(__file__).parent
 

@@ -6,11 +6,14 @@ import os
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from autotune.extras import EXTRAS, missing_extra
+from tests.forked import Done, several
 
 ROOT = Path(__file__).parents[1]
 BLOCK = """
@@ -53,37 +56,60 @@ def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    ("words", "extra"),
-    [
-        (("dataset", "describe", "grid-node"), "data"),
-        (("anova", "grid-node"), "analysis"),
-        (("search", "--app", "jacobi3d"), "programs"),
-        (("calibrate",), "programs"),
-        (("collectives",), "programs"),
-        (("ui",), "ui"),
-        (("mate", "translate", "program.py"), "translate"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
-)
+MISSING = {
+    ("dataset", "describe", "grid-node"): "data",
+    ("anova", "grid-node"): "analysis",
+    ("search", "--app", "jacobi3d"): "programs",
+    ("calibrate",): "programs",
+    ("collectives",): "programs",
+    ("ui",): "ui",
+    ("mate", "translate", "program.py"): "translate",
+}
+"""Commands that need a package of an extra."""
+READING = (("dataset", "list"), ("doctor", "--quick"), ("space", "show", "openmpi"))
+IMPORTS = """
+import autotune.api.search
+import autotune.cli.calibrate
+import autotune.cli.collectives
+import autotune.cli.doctor
+"""
+"""What most of these commands import, without the packages of extras."""
+OutcomeOf = Callable[[tuple[str, ...]], Done]
+
+
+@pytest.fixture(scope="module")
+def outcome_of(tmp_path_factory: pytest.TempPathFactory) -> OutcomeOf:
+    """What one of these commands does; all of them share a start, in the first test's place."""
+    folder = tmp_path_factory.mktemp("extras")
+    output = tmp_path_factory.mktemp("output")
+    (folder / "program.py").write_text("print(1)\n")
+
+    @cache
+    def all_of() -> dict[tuple[str, ...], Done]:
+        lines = (*MISSING, *READING)
+        prelude = BLOCK.format(packages=set(EXTRAS)) + IMPORTS
+        environment = os.environ | {"AUTOTUNE_STORE": str(folder / "results.db")}
+        commands = [("autotune", *words) for words in lines]
+        results = several(commands, output, prelude, cwd=str(folder), env=environment)
+        return dict(zip(lines, results, strict=True))
+
+    return lambda words: all_of()[words]
+
+
+@pytest.mark.parametrize(("words", "extra"), MISSING.items(), ids=[*map(" ".join, MISSING)])
 def test_a_missing_extra_is_named_with_the_command_to_copy(
-    tmp_path: Path, words: tuple[str, ...], extra: str
+    outcome_of: OutcomeOf, words: tuple[str, ...], extra: str
 ) -> None:
-    (tmp_path / "program.py").write_text("print(1)\n")
-    done = _run(tmp_path, *words)
+    done = outcome_of(words)
     assert done.returncode == 2, done.stderr
     assert "[install.extra]" in done.stderr
     assert f'"mpi-autotune[{extra}]"' in done.stderr
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("dataset", "list"), ("doctor", "--quick"), ("space", "show", "openmpi")],
-    ids=" ".join,
-)
-def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = _run(tmp_path, *words)
+@pytest.mark.parametrize("words", READING, ids=" ".join)
+def test_what_needs_no_extra_works_without(outcome_of: OutcomeOf, words: tuple[str, ...]) -> None:
+    done = outcome_of(words)
     assert done.returncode == 0, done.stderr
 
 

@@ -28,6 +28,13 @@ def phrases(path: Path) -> list[str]:
     text = path.read_text(encoding="utf-8")
     lines, tree = text.splitlines(), ast.parse(text)
     compared = {id(node): node for node in (*literals(tree), *listed(tree))}
+    candidates = [
+        node
+        for node in compared.values()
+        if PHRASE.search(node.value) and not lines[node.end_lineno - 1].endswith(DATA)
+    ]
+    if not candidates:
+        return []
     inputs = {
         node.value
         for node in ast.walk(tree)
@@ -36,10 +43,8 @@ def phrases(path: Path) -> list[str]:
     }
     return [
         f"{path.name}:{node.lineno}: {node.value!r}"
-        for node in compared.values()
-        if PHRASE.search(node.value)
-        and not any(node.value in given for given in inputs)
-        and not lines[node.end_lineno - 1].endswith(DATA)
+        for node in candidates
+        if not any(node.value in given for given in inputs)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ def test_a_reason_that_is_not_listed_fails(tmp_path: Path, reason: str, code: in
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words], cwd=Path(__file__).parents[1], timeout=120,
         check=False, capture_output=True,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"},
     )  # fmt: skip
     assert done.returncode == code, done.stdout
 

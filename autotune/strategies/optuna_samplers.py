@@ -42,15 +42,28 @@ _YES = {"yes": True, "no": False}
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class _SharedDistribution(CategoricalDistribution):
-    """A categorical distribution that is not copied.
+class _Shared(BaseDistribution):
+    """A distribution that is not copied, and equals itself without a look at what it holds.
 
-    Optuna deep-copies every added trial with its distributions. These never change, and copying 25
-    of them takes longer than everything else.
+    Optuna deep-copies every added trial with its distributions, and compares those of all trials
+    at each draw. They never change, and copying 25 of them takes longer than everything else.
     """
 
-    def __deepcopy__(self, memo: dict[int, object]) -> _SharedDistribution:
+    def __deepcopy__(self, memo: dict[int, object]) -> _Shared:
         return self
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or super().__eq__(other)
+
+    __hash__ = BaseDistribution.__hash__
+
+
+class _SharedChoices(_Shared, CategoricalDistribution):
+    pass
+
+
+class _SharedPositions(_Shared, IntDistribution):
+    pass
 
 
 def distributions(
@@ -98,11 +111,11 @@ class OptunaStrategy(Strategy):
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
         self._levels: Sequence[Sequence[str | int]] = self.codec.texts
-        self._distributions = distributions(self.codec, _SharedDistribution)
+        self._distributions = distributions(self.codec, _SharedChoices)
         if self.uses_order:
             self._levels = _positions(self.codec)
             self._distributions = {
-                name: IntDistribution(0, len(levels) - 1)
+                name: _SharedPositions(0, len(levels) - 1)
                 for name, levels in zip(self.codec.names, self._levels, strict=True)
             }
         self._study = optuna.create_study(sampler=self._sampler(0))

@@ -232,7 +232,7 @@ def test_a_binary_loads_the_library_of_each_setting(work: Path) -> None:
     place = built(other, work, VERSION)
     study = autotune.tune(
         [str(place)], mpi=[first.launcher, other.launcher], ranks=2, verify="2 ranks", trials=1,
-        guard=False, store=work / "r.db", watch=lambda event: None,
+        runs=32, min_gain=0.4, guard=False, store=work / "r.db", watch=lambda event: None,
     )  # fmt: skip
     seen = study.runs(output=True)
     ran = {

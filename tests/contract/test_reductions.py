@@ -77,7 +77,7 @@ def reductions(
 
 
 def program(library: Library, place: Path) -> Path:
-    built(library, place, SOURCE).rename(place / "reductions")
+    built(library, place, SOURCE, "-O2").rename(place / "reductions")
     return place
 
 

@@ -492,7 +492,10 @@ WORDS = {
     "noise": ("noise", "--runs", "6"),
     "compare": ("compare", "default", "btl_vader_eager_limit=8192", "--pairs", "6"),
     "features": ("features",),
-    "search": ("search", "--runs", "32"),
+    "search": (
+        *("search", "--strategy", "random"),
+        *("--trials", "1", "--min-gain", "40", "--runs", "32"),
+    ),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -27,18 +28,48 @@ PRINTED = {"_report_error": 2, "_document": 2}
 """Functions of the command line that print an error, with the position of the code."""
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call that may be given a code; a kept syntax tree would slow all later tests."""
+
+    place: str
+    name: str
+    codes: tuple[ast.expr | None, ...]
+    """The argument ``code``, or else None; then the first positional arguments."""
+
+    def code(self, position: int | None) -> ast.expr | None:
+        """The argument ``code``, or the positional one; None where there is neither."""
+        keyword, *positional = self.codes
+        if keyword is not None or position is None or len(positional) <= position:
+            return keyword
+        return positional[position]
+
+
+_MOST = 1 + max((*PLACES.values(), *PRINTED.values()))
+
+
 @cache
-def _nodes() -> tuple[list[ast.ClassDef], list[tuple[str, ast.Call]]]:
-    """The classes of the sources, and the calls with their places."""
-    classes, calls = [], []
+def _classes_and_calls() -> tuple[dict[str, set[str]], list[Call]]:
+    """The bases of the classes of the sources, by name, and the calls."""
+    bases: dict[str, set[str]] = {}
+    calls = []
     for path in (p for top in ("autotune", "runner") for p in sorted((ROOT / top).rglob("*.py"))):
         place = path.relative_to(ROOT)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
-                calls.append((f"{place}:{node.lineno}", node))
+                code = next((k.value for k in node.keywords if k.arg == "code"), None)
+                arguments = (_leaf(value) for value in (code, *node.args[:_MOST]))
+                calls.append(Call(f"{place}:{node.lineno}", _name(node.func), tuple(arguments)))
             elif isinstance(node, ast.ClassDef):
-                classes.append(node)
-    return classes, calls
+                bases.setdefault(node.name, set()).update(map(_name, node.bases))
+    return bases, calls
+
+
+def _leaf(node: ast.expr | None) -> ast.expr | None:
+    """The node, without what is below it."""
+    if node is None or isinstance(node, ast.Constant | ast.Name):
+        return node
+    return ast.Name(_name(node))
 
 
 def _name(node: ast.expr) -> str:
@@ -48,32 +79,20 @@ def _name(node: ast.expr) -> str:
 @cache
 def _errors() -> frozenset[str]:
     """The names of all classes of errors that are shown to the user."""
-    classes, _ = _nodes()
+    bases, _ = _classes_and_calls()
     known = set(BASES)
-    while more := {
-        c.name for c in classes if c.name not in known and known & {_name(b) for b in c.bases}
-    }:
+    while more := {name for name, of in bases.items() if name not in known and known & of}:
         known |= more
     return frozenset(known)
-
-
-def _code_of(call: ast.Call, position: int | None) -> ast.expr | None:
-    for keyword in call.keywords:
-        if keyword.arg == "code":
-            return keyword.value
-    if position is None or len(call.args) <= position:
-        return None
-    return call.args[position]
 
 
 def _codes(positions: dict[str, int], errors: bool) -> set[str]:
     """The literal codes of the sources, of errors or of notes."""
     found = set()
-    for _, call in _nodes()[1]:
-        name = _name(call.func)
-        if name not in positions and (not errors or name in PLACES):
+    for call in _classes_and_calls()[1]:
+        if call.name not in positions and (not errors or call.name in PLACES):
             continue
-        code = _code_of(call, positions.get(name))
+        code = call.code(positions.get(call.name))
         if isinstance(code, ast.Constant) and isinstance(code.value, str):
             found.add(code.value)
     return found
@@ -112,18 +131,18 @@ def test_each_code_has_the_form_of_one() -> None:
 
 def test_each_construction_gives_a_literal_code_or_hands_one_on() -> None:
     wrong = []
-    for place, call in _nodes()[1]:
-        name = _name(call.func)
-        packages = place.split("/")[1:-1]
-        if not OWN_INIT.isdisjoint({name, *(f"{package}.{name}" for package in packages)}):
+    for call in _classes_and_calls()[1]:
+        packages = call.place.split("/")[1:-1]
+        names = {call.name, *(f"{package}.{call.name}" for package in packages)}
+        if not OWN_INIT.isdisjoint(names):
             continue
-        if name not in _errors() and name not in PLACES:
+        if call.name not in _errors() and call.name not in PLACES:
             continue
-        code = _code_of(call, PLACES.get(name))
+        code = call.code(PLACES.get(call.name))
         literal = isinstance(code, ast.Constant) and isinstance(code.value, str)
         handed_on = code is not None and _name(code) == "code"
         if not literal and not handed_on:
-            wrong.append(place)
+            wrong.append(call.place)
     assert wrong == []
 
 

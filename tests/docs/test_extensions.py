@@ -51,7 +51,12 @@ def test_the_examples_pass_their_suites(words: tuple[str, ...], tmp_path: Path) 
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PAGE.parents[2])])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(tmp_path), str(PAGE.parents[2])]),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTEST_PLUGINS": "_hypothesis_pytestplugin",
+        },
         capture_output=True,
         encoding="utf-8",
         check=False,

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeGuard
 
 import pytest
 
@@ -38,16 +37,32 @@ TEXTS = [ROOT / "README.md", *PAGES, *HOUSES]
 TEXTS.remove(ROOT / "CHANGELOG.md")  # It also names what is gone.
 
 
-@cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def text_of(node: ast.AST) -> str | None:
+    """The text, if a statement is a text and nothing else."""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str() as text)):
+            return text
+    return None
+
+
+@dataclass(frozen=True)
+class Module:
+    """What a source file names, and its texts; a kept syntax tree would slow all later tests."""
+
+    names: frozenset[str]
+    """What it defines, imports, or lists as text (``__all__``, what is imported lazily)."""
+    docstrings: tuple[str, ...]
+    """Docstrings, and texts that stand behind a constant for it."""
+    orphans: tuple[int, ...]
+    """Lines of texts that stand behind anything else."""
 
 
 @cache
-def names(path: Path) -> frozenset[str]:
-    """What a module defines, imports, or lists as text (``__all__``, what is imported lazily)."""
+def module(path: Path) -> Module:
     defined: set[str] = set()
-    for node in ast.walk(tree(path)):
+    texts: list[str] = []
+    orphans: list[int] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 defined.add(node.name)
@@ -59,12 +74,20 @@ def names(path: Path) -> frozenset[str]:
                 defined.add(node.attr)
             case ast.Constant(value=str()) if node.value.isidentifier():
                 defined.add(node.value)
-    return frozenset(defined)
+        if (text := text_of(node)) is not None:
+            texts.append(text)
+        body = getattr(node, "body", None)
+        orphans += [
+            after.lineno
+            for before, after in pairwise(body if isinstance(body, list) else [])
+            if text_of(after) is not None and not isinstance(before, ast.Assign | ast.AnnAssign)
+        ]
+    return Module(frozenset(defined), tuple(texts), tuple(orphans))
 
 
 @cache
 def all_names() -> frozenset[str]:
-    return frozenset().union(*map(names, SOURCES))
+    return frozenset().union(*(module(path).names for path in SOURCES))
 
 
 def is_there(name: str) -> bool:
@@ -73,23 +96,12 @@ def is_there(name: str) -> bool:
     while parts and (place / parts[0]).is_dir():
         place /= parts.pop(0)
     if parts and (place / f"{parts[0]}.py").is_file():
-        module = place / f"{parts.pop(0)}.py"
+        file = place / f"{parts.pop(0)}.py"
     else:
-        module = place / "__init__.py"
-    if not parts or not module.is_file():
+        file = place / "__init__.py"
+    if not parts or not file.is_file():
         return not parts
-    return parts[0] in names(module) and all_names().issuperset(parts[1:])
-
-
-def is_text(node: ast.AST) -> TypeGuard[ast.Expr]:
-    """Whether a statement is a text and nothing else."""
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
-def docstrings(path: Path) -> Iterator[str]:
-    """Docstrings, and texts that stand behind a constant for it."""
-    return (node.value.value for node in ast.walk(tree(path)) if is_text(node))
+    return parts[0] in module(file).names and all_names().issuperset(parts[1:])
 
 
 def dangling(text: str) -> set[str]:
@@ -102,7 +114,7 @@ def dangling(text: str) -> set[str]:
 
 
 def test_docstrings_name_what_is_there() -> None:
-    wrong = {path: dangling("\n".join(docstrings(path))) for path in SOURCES}
+    wrong = {path: dangling("\n".join(module(path).docstrings)) for path in SOURCES}
     assert not {path: names for path, names in wrong.items() if names}
 
 
@@ -132,13 +144,9 @@ def test_the_page_of_a_house_names_its_rooms(page: Path) -> None:
 
 
 def test_a_text_stands_behind_what_it_describes() -> None:
-    orphans = []
-    for path in SOURCES:
-        for node in ast.walk(tree(path)):
-            body = getattr(node, "body", None)
-            for before, text in pairwise(body if isinstance(body, list) else []):
-                if is_text(text) and not isinstance(before, ast.Assign | ast.AnnAssign):
-                    orphans.append(f"{path.relative_to(ROOT)}:{text.lineno}")
+    orphans = [
+        f"{path.relative_to(ROOT)}:{line}" for path in SOURCES for line in module(path).orphans
+    ]
     assert not orphans
 
 

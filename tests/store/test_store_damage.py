@@ -57,8 +57,10 @@ def fill(path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The forest of ``importance`` grows in a moment."""
-    monkeypatch.setattr(import_module("autotune.anova.importance"), "TREES", 3)
+    """The forests of ``importance`` are two small ones, and grow in a moment."""
+    module = import_module("autotune.anova.importance")
+    monkeypatch.setattr(module, "TREES", 3)
+    monkeypatch.setattr(module, "FOLDS", 2)
 
 
 @pytest.fixture(scope="session")

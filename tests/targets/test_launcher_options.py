@@ -158,7 +158,8 @@ def test_every_option_is_taken_or_answered(values: list[str]) -> None:
     for table in launcher_options():
         for option in table.file.options():
             launcher = table.file.launchers[0] if table.file.launchers else "mpirun"
-            for words in ([option.name, *values], [f"{option.name}=1"], [option.name[:2] + "1"]):
+            equal_forms = [] if values else [[f"{option.name}=1"], [option.name[:2] + "1"]]
+            for words in ([option.name, *values], *equal_forms):
                 for own in (words, ["-n", "2", *words, "./a", ":", "./b"]):
                     assert refused(shlex.join([launcher, *own])) is None
 
