@@ -11,6 +11,7 @@ from autotune.json_types import ParameterValue
 from autotune.space import Space
 from autotune.space.check import SpaceFinding, SpaceReport
 from autotune.space.discover import discover, idle_parameters, outranked_parameters
+from autotune.space.layout import LayoutMap
 from autotune.targets.startup import transport_in_force
 from runner.mpi.library import Library, ParamInfo
 
@@ -34,6 +35,17 @@ class ParameterRow(Document):
     target: str
 
 
+class SpaceWords(Document):
+    """How the parameters of a space say the words of layouts."""
+
+    words: dict[str, str]
+    """What each word is here: an expression, or named values of a parameter."""
+    own: dict[str, str]
+    """Parameters that have no word, with the reason."""
+    absent: dict[str, str]
+    """Words that have no meaning here, with the reason."""
+
+
 class ShownSpace(Document):
     """A parameter space on one MPI library."""
 
@@ -44,6 +56,8 @@ class ShownSpace(Document):
     constraints: list[str]
     absent: dict[str, str]
     """Parameters left out, with the reason."""
+    layout: SpaceWords
+    """The parameters in the words of layouts."""
 
 
 class CheckedSpace(Document):
@@ -69,6 +83,19 @@ def shown_space(space: Space) -> ShownSpace:
         derived={name: str(expr) for name, expr in space.derived.items()},
         constraints=[str(c) for c in space.constraints],
         absent=dict(space.absent),
+        layout=space_words(space),
+    )
+
+
+def space_words(space: Space) -> SpaceWords:
+    """The words of layouts in a space; all empty if it has none."""
+    if not space.layout.words:
+        return SpaceWords(words={}, own={}, absent={})
+    layouts = LayoutMap(space)
+    return SpaceWords(
+        words={word: str(space.layout.words[word]) for word in layouts.words},
+        own=layouts.own,
+        absent=layouts.absent,
     )
 
 

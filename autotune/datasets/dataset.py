@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
 from autotune.datasets.catalog import folder_of
-from autotune.datasets.recorded_space import recorded_space, space_of_record
+from autotune.datasets.recorded_layout import with_words
+from autotune.datasets.recorded_space import recorded_name, recorded_space, space_of_record
 from autotune.datasets.shards import COLUMNS, SHARDS, read_shard
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
+from autotune.space.layout import LayoutMap
 from autotune.space.outside_names import check_name, check_space
 from runner.files import MIB, read_text, write_atomically
 from runner.files.json_text import parse_json
@@ -51,6 +53,7 @@ class Dataset:
         self.card = card
         self._spaces: dict[str, Space] = {}
         self._settings: dict[str, list[Setting]] = {}
+        self._layouts: dict[str, LayoutMap] = {}
 
     @property
     def name(self) -> str:
@@ -87,6 +90,16 @@ class Dataset:
             check_space(space, str(path))
             self._spaces[cell_entry.key] = space
         return self._spaces[cell_entry.key]
+
+    def layouts(self, cell: str | Cell) -> LayoutMap:
+        """The layouts of a cell's settings; without words if its space has none."""
+        cell_entry = self.cell(cell)
+        if cell_entry.key not in self._layouts:
+            own = self.folder / SPACES / f"{cell_entry.key}.toml"
+            name = recorded_name(own if is_file(own) else self.folder / SPACE)
+            space = with_words(self.space(cell_entry), cell_entry, name)
+            self._layouts[cell_entry.key] = LayoutMap(space)
+        return self._layouts[cell_entry.key]
 
     def settings(self, cell: str | Cell) -> list[Setting]:
         """The settings of a cell in the order of their index; the first is the default."""

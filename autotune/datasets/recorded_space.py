@@ -11,13 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from autotune.config.find import read_file
 from autotune.datasets.card import to_toml
 from autotune.errors import UsageError
 from autotune.space import Parameter, Space, Value
-from autotune.space.definition import FACTS
+from autotune.space.definition import FACTS, read_definition
 from autotune.space.expression import Expr
 from autotune.space.parameter import Argument, parse_levels
 from autotune.space.resolve import load_space_file
+from autotune.space.vocabulary import BUILT_IN, LayoutRules, Naming
 
 
 def narrow_space(space: Space, levels: Mapping[str, object], where: str) -> Space:
@@ -47,7 +49,7 @@ def narrow_space(space: Space, levels: Mapping[str, object], where: str) -> Spac
         aliases={},
         absent={},
     )
-    fact_names = _names_in_space(narrow) - names - set(space.derived)
+    fact_names = (_names_in_space(narrow) | _names_in_words(narrow)) - names - set(space.derived)
     facts = {n: v for n, v in {**left_out, **space.facts}.items() if n in fact_names or n in FACTS}
     return replace(narrow, facts=facts)
 
@@ -88,11 +90,19 @@ def _names_in_space(space: Space) -> set[str]:
     return places.union(*(expr.names for expr in _expressions(space)))
 
 
+def _names_in_words(space: Space) -> set[str]:
+    return set().union(*(space.layout.names(word) for word in space.layout.words)) - set(BUILT_IN)
+
+
+AS_MEASURED = ", as it was measured"
+"""What follows the name of the space in the description of a recorded space."""
+
+
 def recorded_space(space: Space) -> str:
     """The text of a space file that :func:`space_of_record` reads back to the same space."""
     extra = sorted(_names_in_space(space) - set(space.names) - set(space.derived) - set(FACTS))
     data: dict[str, Any] = {
-        "description": f"{space.name}, as it was measured; names and defaults of that library",
+        "description": f"{space.name}{AS_MEASURED}; names and defaults of that library",
         "requires": min(space.requires, default=None),
         "app_facts": extra or None,
         "derived": {name: str(expr) for name, expr in space.derived.items()} or None,
@@ -103,8 +113,27 @@ def recorded_space(space: Space) -> str:
         or None,
         "constraints": [{"rule": str(c.expr), "reason": c.reason} for c in space.constraints]
         or None,
+        "layout": _layout(space) if space.layout.words else None,
     }
     return to_toml({key: value for key, value in data.items() if value is not None})
+
+
+def _layout(space: Space) -> dict[str, Any]:
+    rules = space.layout
+    known = {*space.names, *space.derived, *FACTS}
+    return {
+        "facts": sorted(_names_in_words(space) - known) or None,
+        "words": {word: _word(rules, word) for word in rules.words},
+        "own": {name: why for name, why in rules.own.items() if name in space} or None,
+        "absent": dict(rules.absent) or None,
+    }
+
+
+def _word(rules: LayoutRules, word: str) -> str | dict[str, Any]:
+    rule = rules.words[word]
+    if not isinstance(rule, Naming):
+        return str(rule)
+    return {"of": rule.parameter, "names": dict(rule.names), "other": rule.other}
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
@@ -123,6 +152,12 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
 def _implies(parameter: Parameter) -> dict[str, Any]:
     by_level = {str(level): dict(values) for level, values in parameter.implies_at.items()}
     return {**parameter.implies, **by_level}
+
+
+def recorded_name(path: Path) -> str:
+    """The name of the space that a recorded space file was made from, "" if it does not say it."""
+    name, separator, _ = read_definition(read_file(path)).description.partition(AS_MEASURED)
+    return name if separator else ""
 
 
 def space_of_record(path: Path, facts: Mapping[str, Value], name: str) -> Space:

@@ -29,6 +29,7 @@ from autotune.space.parameter import (
     read_template,
 )
 from autotune.space.setting import NAME, Setting, Value, normalise_value
+from autotune.space.vocabulary import LayoutTable
 from runner.mpi.library import Library
 
 KIND = "spaces"
@@ -179,7 +180,8 @@ class Definition(BaseModel):
     ``requires`` is what an application must declare (its ``tunable``) to be tuned with this space.
     ``app_facts`` are the facts about its input that the application may give. ``derived`` are
     expressions of parameters, facts and earlier derived values. ``start`` are settings to try
-    first.
+    first. ``layout`` says the parameters in the common words of layouts; it decides nothing that is
+    launched.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -194,6 +196,7 @@ class Definition(BaseModel):
     arguments: list[ArgumentTable] = Field(default_factory=list)
     constraints: list[ConstraintTable] = Field(default_factory=list)
     start: list[StartTable] = Field(default_factory=list)
+    layout: LayoutTable = Field(default_factory=LayoutTable)
 
     @field_validator("parameters")
     @classmethod
@@ -298,6 +301,7 @@ def _resolve_extends(own: Definition, path: str, below: tuple[str, ...] = ()) ->
             "arguments": [*other.arguments, *own.arguments],
             "constraints": [*other.constraints, *own.constraints],
             "start": [*own.start, *other.start],
+            "layout": other.layout.extended_by(own.layout),
         }
     )
 
@@ -353,6 +357,7 @@ def undefined_names(definition: Definition) -> Iterator[str]:
         for name in Argument(template).places:
             yield from _place(definition, where, name, facts)
     yield from _cores_each(definition)
+    yield from definition.layout.mistakes([*own_names, *facts], list(definition.parameters))
     for i, start in enumerate(definition.start):
         for name in sorted(Setting.parse(start.setting).keys() - definition.parameters.keys()):
             yield f"start.{i}.setting: {name} is not a parameter of this file"

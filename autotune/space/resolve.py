@@ -38,6 +38,7 @@ from autotune.space.parameter import (
 )
 from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
+from autotune.space.vocabulary import LayoutRules, NamedValues, Naming
 from runner.mpi.discover import family
 from runner.mpi.library import Library, ParamInfo, normalise
 
@@ -133,7 +134,29 @@ def _assemble(
         frozenset({definition.requires} if definition.requires else ()),
     )
     space = _without_hopeless(space, names)
-    return replace(space, starts=_starts(definition, space, names))
+    layout = _layout(definition, names, derived_values)
+    return replace(space, starts=_starts(definition, space, names), layout=layout)
+
+
+def _layout(
+    definition: Definition,
+    names: Mapping[str, str],
+    derived_values: Mapping[str, Expr],
+) -> LayoutRules:
+    """The words of the section ``[layout]``, in terms of this library's parameters."""
+    table = definition.layout
+
+    def rule(entry: str | NamedValues) -> Expr | Naming:
+        if isinstance(entry, NamedValues):
+            return Naming(names.get(entry.of, entry.of), entry.names, entry.other)
+        return spelled_out(rename_names(parse_expression(entry), names), derived_values)
+
+    return LayoutRules(
+        words={word: rule(entry) for word, entry in table.words.items()},
+        own={names.get(name, name): why for name, why in table.own.items()},
+        absent=dict(table.absent),
+        derived=dict(derived_values),
+    )
 
 
 def _starts(definition: Definition, space: Space, names: Mapping[str, str]) -> tuple[Setting, ...]:
@@ -441,7 +464,10 @@ def _space(
                 code="space.fact_unknown",
             )
     definition = read_definition(file)
-    own_facts = {k: v for k, v in app_facts.items() if k in definition.app_facts}
+    layout_facts = definition.layout.facts
+    own_facts = {
+        k: v for k, v in app_facts.items() if k in definition.app_facts or k in layout_facts
+    }
     return resolve(definition, file.name, file.path, library, {**facts, **own_facts})
 
 
@@ -471,6 +497,7 @@ def join(parts: list[Space]) -> Space:
             requires=first.requires | other.requires,
             # The added space is the more specific one.
             starts=other.starts + first.starts,
+            layout=first.layout.joined(other.layout),
         )
     return first
 

@@ -19,6 +19,7 @@ from autotune.space.expression import Expr
 from autotune.space.fingerprint import fingerprint
 from autotune.space.parameter import PLACEMENT, RESOURCES, Argument, Parameter, usual_option
 from autotune.space.setting import Setting, Value, normalise_value
+from autotune.space.vocabulary import LayoutRules
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +76,8 @@ class Space:
     other names of a parameter to its name here, for messages. ``derived`` are values that follow
     from parameters and facts. ``arguments`` are words of the program in addition to the parameters'
     own options. ``requires`` names what an application must understand (its ``tunable``).
-    ``starts`` are settings that a search proposes first.
+    ``starts`` are settings that a search proposes first. ``layout`` are the words of its layouts;
+    they are no part of the hash, because they decide nothing that is launched.
 
     Raises :class:`UsageError` for a parameter given twice, for repeated levels, and for a mandatory
     parameter with a condition.
@@ -91,6 +93,7 @@ class Space:
     arguments: tuple[Argument, ...] = ()
     requires: frozenset[str] = frozenset()
     starts: tuple[Setting, ...] = ()
+    layout: LayoutRules = field(default_factory=LayoutRules)
 
     def __post_init__(self) -> None:
         for parameter in self.parameters:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autotune.api.spaces import ActiveParameters
+from autotune.api.spaces import ActiveParameters, SpaceWords, space_words
 from autotune.space import Parameter, Space
 from autotune.space.check import SpaceReport
 from autotune.terminal.render import print_line, print_table
@@ -39,6 +39,22 @@ def print_space(space: Space, library: Library) -> None:
         print_line("not available in this MPI library:")
         for missing, why in space.absent.items():
             print_line(f"  {missing}: {why}")
+    _print_words(space_words(space))
+
+
+def _print_words(layout: SpaceWords) -> None:
+    """Print the words of layouts, unless the space has none."""
+    if not layout.words:
+        return
+    print_line("in the words of layouts:")
+    for word, rule in layout.words.items():
+        print_line(f"  {word} = {rule}")
+    print_line("parameters without a word:")
+    for name, why in layout.own.items():
+        print_line(f"  {name}: {why}" if why else f"  {name}")
+    print_line("words without a meaning here:")
+    for word, why in layout.absent.items():
+        print_line(f"  {word}: {why}")
 
 
 def print_check(report: SpaceReport) -> None:
