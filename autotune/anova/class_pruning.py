@@ -62,7 +62,7 @@ def prune(
     clock = clock or SharedBudget()
     answers: dict[str, Answer] = {}
     names = list(setting)
-    spaces = [program.space for program in programs]
+    spaces = [program.space for program in programs if program.layouts is None]
     left = setting
     for number, name in enumerate(names):
         if len(left) == 1:
@@ -72,7 +72,7 @@ def prune(
             continue
         words = f"{number + 1}/{len(names)}  without {name}"
         terms.say(Note("classwide.without", words, {"parameter": name}))
-        smaller = without(left, (name,), spaces)
+        smaller = without(left, (name,), spaces) if spaces else left.without(name)
         if smaller is None:
             answers[name] = "unmeasured"
             continue
@@ -115,7 +115,7 @@ def _try(
     The looks end if removing the parameter does not even look like a loss above the margin.
     """
     plan = prune_plan(terms, len(programs))
-    acting = [p for p in programs if p.space.canonical(setting) != p.space.canonical(smaller)]
+    acting = [p for p in programs if p.own_setting(setting) != p.own_setting(smaller)]
     if not acting:
         return "not slower"  # Both settings launch alike on every program.
     answer: Answer = "unmeasured"

@@ -66,6 +66,16 @@ class ProgramEvidence:
     checks: Checks = None
 
 
+@dataclass(frozen=True)
+class OwnSetting:
+    """The setting of one program that obeys a rule in words of layouts; {} is the default."""
+
+    app: str
+    input: str | None
+    ranks: int
+    setting: SettingValues
+
+
 def evidence_checks(rows: Sequence[ProgramEvidence]) -> str:
     """On how many programs the results were verified and compared, in words; "" if not known."""
     checks_of_rows = [row.checks for row in rows if row.checks is not None]
@@ -128,6 +138,8 @@ class ClasswideResult:
     next_step: Annotated[str, _OF_PROOFS] = ""
     mpi_choice: Omitted[MpiChoiceRow] = None
     """Why this MPI library was taken."""
+    programs: Omitted[tuple[OwnSetting, ...]] = None
+    """Each program's own setting, if ``setting`` is a rule in words of layouts."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property

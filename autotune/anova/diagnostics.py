@@ -19,10 +19,10 @@ _REPEAT_SHARE = 0.2
 _LOST_SHARE = 0.2
 
 
-def diagnose(values: Values, model: str) -> list[Note]:
+def diagnose(values: Values, model: str, min_level: int = MIN_LEVEL) -> list[Note]:
     """The warnings, the most serious first; empty if the assumptions hold."""
     return [
-        *_too_little(values),
+        *_too_little(values, min_level),
         *_dominant_cell(values),
         *_repeated_settings(values, model),
         *_check_confounding(values),
@@ -32,16 +32,16 @@ def diagnose(values: Values, model: str) -> list[Note]:
     ]
 
 
-def _too_little(values: Values) -> list[Note]:
+def _too_little(values: Values, min_level: int) -> list[Note]:
     table = values.table
     notes = []
-    poor = [name for name in table.names if (np.bincount(table.codes(name)) >= MIN_LEVEL).sum() < 2]
+    poor = [name for name in table.names if (np.bincount(table.codes(name)) >= min_level).sum() < 2]
     if poor:
         notes.append(
             Note(
                 "anova.few_levels",
                 f"{len(poor)} of {len(table.names)} parameters have fewer than two levels with "
-                f"{MIN_LEVEL} observations and are not tested: measure more settings",
+                f"{min_level} observations and are not tested: measure more settings",
                 {"parameters": poor},
             )
         )

@@ -170,7 +170,7 @@ def _judge_one(
     result = one_way(
         table.codes(name), values.y, len(table.levels[name]), blocks, min_level=options.min_level
     )
-    if test is None or not result.testable or test.df_error < 1:
+    if test is None or not result.testable or test.df < 1 or test.df_error < 1:
         p = 1.0 if test is not None else result.p
         return _FactorTest(name, result, p, result.f, result.df_error)
     mixed_result = replace(result, means=test.means, errors=test.errors)

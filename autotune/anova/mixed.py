@@ -59,8 +59,20 @@ class Units:
         self.root = np.sqrt(float(np.mean(spread)) / spread) if shares.row else np.sqrt(counts)
         self.middle = float(values.y.mean())
         self._table = table
+        self._cells = self._cell_columns()
         self._dummies: dict[str, tuple[Floats, NDArray[np.bool_]]] = {}
         self._bases: dict[tuple[str, ...], Floats] = {}
+
+    def _cell_columns(self) -> Floats:
+        """One weighted column for each cell, if settings belong to one cell each; else none.
+
+        Settings of all cells have the means of their cells taken out. Where each cell has settings
+        of its own, the mean of a cell also holds the effects of its settings.
+        """
+        cells = self._table.blocks[self.first]
+        count = len(self._table.cells) if self._table.joined is not None else 0
+        columns = (cells[:, None] == np.arange(count)) * self.root[:, None]
+        return np.asarray(columns, dtype=np.float64)
 
     def dummies(self, name: str, min_level: int) -> tuple[Floats, NDArray[np.bool_]]:
         """One weighted column for each judged level, and flags of the judged levels.
@@ -81,7 +93,11 @@ class Units:
         rows."""
         key = tuple(others)
         if not keep.all() or key not in self._bases:
-            columns = [self.root[:, None], *(self.dummies(o, min_level)[0] for o in others)]
+            columns = [
+                self.root[:, None],
+                self._cells,
+                *(self.dummies(o, min_level)[0] for o in others),
+            ]
             basis = _orthonormal(np.concatenate(columns, axis=1)[keep])
             if not keep.all():
                 return basis

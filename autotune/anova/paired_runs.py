@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from autotune.anova.classwide_result import ProgramEvidence
+from autotune.anova.layout_rules import local_setting
 from autotune.comparison.paired_comparison import (
     ComparisonOutcome,
     ComparisonRequest,
@@ -21,7 +22,8 @@ from autotune.errors import UsageError, WorkError
 from autotune.measurement.budget import BudgetTooSmall
 from autotune.measurement.events import Watcher, silent
 from autotune.notes import Say
-from autotune.space import Setting, Space
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.layout import LayoutMap
 from autotune.stats import MIN_GAIN, LookPlan
 from autotune.store import Store
 from autotune.targets.target import Target
@@ -42,16 +44,26 @@ Compare = Callable[[ComparisonRequest], ComparisonOutcome]
 
 @dataclass(frozen=True)
 class ClassProgram:
-    """A program on which the setting is proven, with the space that launches it."""
+    """A program on which the setting is proven, with the space that launches it.
+
+    ``layouts``: the words of its space, if the setting of the class is a rule in words of layouts.
+    """
 
     target: Target
     space: Space
     held_out: bool
+    layouts: LayoutMap | None = None
 
     @property
     def name(self) -> str:
         input_words = f" {self.target.input}" if self.target.input else ""
         return f"{self.target.app.name}{input_words} on {self.target.ranks} ranks"
+
+    def own_setting(self, setting: Setting) -> Setting:
+        """The setting of the class under this program's parameters."""
+        if self.layouts is None or setting == DEFAULT:
+            return self.space.canonical(setting)
+        return local_setting(self.layouts, setting, self.target.library.family)
 
 
 @dataclass
@@ -111,7 +123,7 @@ class PairsOutcome:
 def check_programs(setting: Setting, programs: Sequence[ClassProgram]) -> None:
     """Raise UsageError if one of the programs cannot be launched with the setting."""
     for program in programs:
-        problems = program.space.violations(setting, grid=False)
+        problems = program.space.violations(program.own_setting(setting), grid=False)
         if problems:
             raise UsageError(
                 f"{program.name}: the setting {setting.key!r} cannot be used in space "
@@ -142,8 +154,8 @@ def measure_pairs(
     request = ComparisonRequest(
         target=program.target,
         space=program.space,
-        first=program.space.canonical(first),
-        second=program.space.canonical(second),
+        first=program.own_setting(first),
+        second=program.own_setting(second),
         plan=plan,
         budget_s=budget_s,
         seed=terms.seed,

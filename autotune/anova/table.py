@@ -59,7 +59,8 @@ class RunTable:
     parameter. The keys of ``levels`` are the levels as text, ``UNSET`` (no value) first.
     ``defaults``: the values of unset parameters, if known. ``best``: OPUB of each cell.
     ``unguarded``: a note on runs without the guard, None if there are none. ``damaged``: notes on
-    rows of the database that were left out.
+    rows of the database that were left out. ``joined``: parameters are words of layouts, which join
+    cells with different parameters; None if they are not.
     """
 
     origin: str
@@ -73,6 +74,7 @@ class RunTable:
     same: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unguarded: Note | None = None
     damaged: tuple[Note, ...] = ()
+    joined: Note | None = None
 
     @cached_property
     def names(self) -> list[str]:
@@ -92,6 +94,7 @@ class RunTable:
             self.settings,
             {key: self.best[key] for key in cells},
             {key: self.same.get(key, {}) for key in cells},
+            joined=self.joined,
         )
 
     def without(self, names: Collection[str]) -> RunTable:
@@ -224,16 +227,10 @@ def dataset_table(
     Raises UsageError for a program that the dataset does not have.
     """
     selection = list(dataset.cells if cells is None else cells)
-    have = sorted({cell.app for cell in selection})
-    for app in apps:
-        if app not in have:
-            raise UsageError(
-                f"dataset {dataset.name} has no runs of {app!r}; its programs: {', '.join(have)}",
-                code="dataset.app_unknown",
-            )
+    check_apps(dataset, selection, apps)
     if apps:
         selection = [cell for cell in selection if cell.app in apps]
-    cell_runs: list[CellRuns] = []
+    frames: list[CellRuns] = []
     settings: dict[str, Setting] = {}
     defaults: dict[str, Value] = {}
     for cell in selection:
@@ -241,20 +238,32 @@ def dataset_table(
         by_key = {setting.key: setting for setting in candidates if keep(setting)}
         settings |= by_key
         defaults |= _defaults(dataset, cell)
-        runs = _runs(dataset.runs(cell), candidates)
+        runs = cell_runs(dataset.runs(cell), candidates)
         same = _same(dataset, cell, candidates)
-        cell_runs.append(
+        frames.append(
             CellRuns(
-                _place(cell),
+                cell_facts(cell),
                 runs[runs["key"].isin(list(by_key))].reset_index(drop=True),
                 {one: other for one, other in same.items() if {one, other} <= by_key.keys()},
             )
         )
-    table = build_table(f"dataset {dataset.name}", cell_runs, settings, defaults)
+    table = build_table(f"dataset {dataset.name}", frames, settings, defaults)
     return replace(table, unguarded=dataset.card.guard_note)
 
 
-def _place(cell: Cell) -> CellFacts:
+def check_apps(dataset: Dataset, cells: Sequence[Cell], apps: Sequence[str]) -> None:
+    """Raise UsageError for a program of which these cells of the dataset have no runs."""
+    have = sorted({cell.app for cell in cells})
+    for app in apps:
+        if app not in have:
+            raise UsageError(
+                f"dataset {dataset.name} has no runs of {app!r}; its programs: {', '.join(have)}",
+                code="dataset.app_unknown",
+            )
+
+
+def cell_facts(cell: Cell) -> CellFacts:
+    """The cell of a dataset as a cell of a table."""
     return CellFacts(cell.key, cell.app, cell.input or None, cell.ranks, cell.cluster)
 
 
@@ -268,7 +277,7 @@ def _same(dataset: Dataset, cell: Cell, settings: Sequence[Setting]) -> dict[str
     return {s.key: settings[i].key for s, i in zip(settings, first, strict=True)}
 
 
-def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
+def cell_runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
     """The runs of a cell.  "altered" runs did not use their setting and are left out."""
     import pandas as pd
 

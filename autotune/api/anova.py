@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from pydantic import Field
@@ -20,10 +20,10 @@ from autotune.anova.factors import (
     judge_factors,
 )
 from autotune.anova.interactions import Interaction, interactions
+from autotune.anova.layout_table import LEAST, read_words_or_table
 from autotune.anova.mixed import Fit, fit
 from autotune.anova.oneway import RESPONSES, Response, Values, respond
 from autotune.anova.stability import WAYS, By, Subset, SubsetRow, stability
-from autotune.anova.table import read_table
 from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.json_types import Number, ValuesByName
@@ -138,7 +138,9 @@ def analyse(
     """
     kind = cast(Response, one_of("--response", response, RESPONSES))
     way = None if by is None else cast(By, one_of("--by", by, WAYS))
-    run_table = read_table(source, store)
+    run_table = read_words_or_table(source, store)
+    if run_table.joined is not None:
+        options = replace(options, min_level=LEAST)
     values = respond(run_table, kind)
     factors = judge_factors(values, options)
     strong = [f.name for f in factors if f.significant]
@@ -151,8 +153,8 @@ def analyse(
         joint_model=fit(values, strong) if joint and strong else None,
         parts=[] if way is None else stability(run_table, way, kind, options),
         notes=[
-            *diagnose(values, options.model),
-            *filter(None, [run_table.unguarded, *run_table.damaged]),
+            *diagnose(values, options.model, options.min_level),
+            *filter(None, [run_table.joined, run_table.unguarded, *run_table.damaged]),
         ],
     )
 

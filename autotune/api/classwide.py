@@ -5,22 +5,26 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from autotune.anova.class_proof import ClasswideProof
 from autotune.anova.classwide import Choice
-from autotune.anova.classwide_result import ClasswideResult, Status
+from autotune.anova.classwide_result import ClasswideResult, OwnSetting, Status
+from autotune.anova.layout_rules import recorded_setting, rule_table
+from autotune.anova.layout_table import speaks_layouts
 from autotune.anova.paired_runs import ClassProgram
-from autotune.anova.table import STUDY, RunTable, dataset_table
+from autotune.anova.table import STUDY, RunTable, check_apps, dataset_table
 from autotune.api.target import find_target
 from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
-from autotune.space import DEFAULT
+from autotune.space import DEFAULT, Setting
 from autotune.space.commutativity import commutative_values
+from autotune.space.layout import LayoutMap
 from autotune.space.outside_names import check_config_name, check_value
 from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from autotune.wording import whole_number
 from runner.machine import describe_machine
 
@@ -85,15 +89,31 @@ def class_of(
             f"dataset {dataset.name}: every program is held out; leave at least one in the class",
             code="classwide.held_out",
         )
-    table = dataset_table(
-        dataset, class_cells, apps, lambda s: commutative_only or not commutative_values(s)
-    )
+
+    def allowed(setting: Setting) -> bool:
+        return commutative_only or not commutative_values(setting)
+
+    if speaks_layouts(dataset, class_cells):
+        return _rules(dataset, class_cells, apps, allowed)
+    table = dataset_table(dataset, class_cells, apps, allowed)
     return table, [cell for cell in class_cells if cell.key in table.cells]
 
 
-def member(cell: Cell, place: TargetRequest, space: str | None) -> ClassProgram:
+def _rules(
+    dataset: Dataset, cells: list[Cell], apps: Sequence[str], allowed: Callable[[Setting], bool]
+) -> tuple[RunTable, list[Cell]]:
+    """The table of rules in words of layouts, for cells with different parameters."""
+    check_apps(dataset, cells, apps)
+    selection = [cell for cell in cells if not apps or cell.app in apps]
+    return rule_table(dataset, selection, allowed), selection
+
+
+def member(
+    cell: Cell, place: TargetRequest, space: str | None, rules: bool = False
+) -> ClassProgram:
     """A cell of a dataset as a program here, on the cluster and MPI library of ``place``.
 
+    ``rules``: its setting obeys a rule in words of layouts.
     Raises UsageError for an unknown application.
     """
     origin = f"the card of the dataset, cell {cell.key}"
@@ -105,11 +125,22 @@ def member(cell: Cell, place: TargetRequest, space: str | None) -> ClassProgram:
             check_value("args", word, origin)
         app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
         target = dataclasses.replace(target, app=app)
-    return ClassProgram(target, target.space(space), held_out=False)
+    return _program(target, space, held_out=False, rules=rules)
 
 
-def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> ClassProgram:
-    """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
+def _program(target: Target, space: str | None, *, held_out: bool, rules: bool) -> ClassProgram:
+    parameter_space = target.space(space)
+    layouts = LayoutMap(parameter_space) if rules else None
+    return ClassProgram(target, parameter_space, held_out, layouts)
+
+
+def outsider(
+    words: Sequence[str], place: TargetRequest, space: str | None, rules: bool = False
+) -> ClassProgram:
+    """A held-out program, from the words APP, INPUT and RANKS; ``rules`` as of :func:`member`.
+
+    Raises UsageError.
+    """
     name, input_name, text = (*words, *[""] * (3 - len(words)))[:3]
     ranks = whole_number(text)
     if len(words) > 3 or (text and not ranks):
@@ -120,7 +151,23 @@ def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> C
         )
     program = {"app": name, "input": input_name or None, "ranks": ranks}
     target = find_target(place.model_copy(update=program))
-    return ClassProgram(target, target.space(space), held_out=True)
+    return _program(target, space, held_out=True, rules=rules)
+
+
+def own_settings(
+    dataset: Dataset, cells: Sequence[Cell], rule: Setting, programs: Sequence[ClassProgram]
+) -> tuple[OwnSetting, ...]:
+    """Each program's setting that obeys a rule: of its whole space if it is here, else among the
+    settings that were recorded."""
+    if programs:
+        return tuple(
+            OwnSetting(p.target.app.name, p.target.input, p.target.ranks, p.own_setting(rule))
+            for p in programs
+        )
+    return tuple(
+        OwnSetting(cell.app, cell.input or None, cell.ranks, recorded_setting(dataset, cell, rule))
+        for cell in cells
+    )
 
 
 def result_of(
@@ -130,8 +177,12 @@ def result_of(
     programs: Sequence[ClassProgram],
     cluster: str,
     guard: bool,
+    own: tuple[OwnSetting, ...] | None = None,
 ) -> ClasswideResult:
-    """The result to store and publish; ``proof`` is None if nothing was measured."""
+    """The result to store and publish; ``proof`` is None if nothing was measured.
+
+    ``own``: each program's setting, if the setting of the class is a rule in words of layouts.
+    """
     first = programs[0].target if programs else None
     mpi = {"name": first.library.family, "version": first.library.version} if first else {}
     common_fields: dict[str, Any] = {
@@ -144,6 +195,7 @@ def result_of(
         "source": f"dataset {dataset.name}",
         "scores": tuple(row.to_json() for row in choice.rows),
         "warnings": choice.warnings,
+        "programs": own,
     }
     if proof is None:
         nothing = choice.setting == DEFAULT

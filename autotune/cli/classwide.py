@@ -32,6 +32,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         class_of,
         member,
         outsider,
+        own_settings,
         result_of,
     )
     from autotune.api.target import common_library
@@ -56,11 +57,20 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         class_cells,
         target_request.commutative_only,
     )
+    rules = table_.joined is not None
     choice = choose(table_, options, request.seed)
     programs: list[ClassProgram] = []
     if request.measure:
-        programs = [member(cell, target_request, request.space) for cell in cells]
-        programs += [outsider(words, target_request, request.space) for words in held_out_programs]
+        spaces = [
+            request.space or (dataset_runs.space_name(cell) if rules else None) for cell in cells
+        ]
+        programs = [
+            member(cell, target_request, space, rules)
+            for cell, space in zip(cells, spaces, strict=True)
+        ]
+        programs += [
+            outsider(words, target_request, request.space, rules) for words in held_out_programs
+        ]
         targets = [program.target for program in programs]
         common_library(targets, "choose one with --mpi, or programs with --apps")
         check_programs(choice.setting, programs)
@@ -84,7 +94,9 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
                 "Interrupted. Finished runs are stored; the same command continues the proof."
             ):
                 proof = prove_class(choice.setting, programs, terms)
-    result = result_of(dataset_runs, choice, proof, programs, target_request.cluster, guard)
+    proven = choice.setting if proof is None else proof.setting
+    own = own_settings(dataset_runs, cells, proven, programs) if rules else None
+    result = result_of(dataset_runs, choice, proof, programs, target_request.cluster, guard, own)
     path = RESULTS.save(result)
     if write_document(result.to_json(), json_out):
         print_classwide(result, choice, proof)

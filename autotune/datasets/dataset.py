@@ -83,21 +83,26 @@ class Dataset:
         """The recorded space of a cell: its own file, else that of the dataset."""
         cell_entry = self.cell(cell)
         if cell_entry.key not in self._spaces:
-            own = self.folder / SPACES / f"{cell_entry.key}.toml"
-            path = own if is_file(own) else self.folder / SPACE
+            path = self._space_file(cell_entry)
             facts = {"ranks": cell_entry.ranks, **cell_entry.facts}
             space = space_of_record(path, facts, f"{self.name}/{cell_entry.key}")
             check_space(space, str(path))
             self._spaces[cell_entry.key] = space
         return self._spaces[cell_entry.key]
 
+    def _space_file(self, cell: Cell) -> Path:
+        own = self.folder / SPACES / f"{cell.key}.toml"
+        return own if is_file(own) else self.folder / SPACE
+
+    def space_name(self, cell: str | Cell) -> str:
+        """The name of the space with which a cell was measured; "" if its file does not say it."""
+        return recorded_name(self._space_file(self.cell(cell)))
+
     def layouts(self, cell: str | Cell) -> LayoutMap:
         """The layouts of a cell's settings; without words if its space has none."""
         cell_entry = self.cell(cell)
         if cell_entry.key not in self._layouts:
-            own = self.folder / SPACES / f"{cell_entry.key}.toml"
-            name = recorded_name(own if is_file(own) else self.folder / SPACE)
-            space = with_words(self.space(cell_entry), cell_entry, name)
+            space = with_words(self.space(cell_entry), cell_entry, self.space_name(cell_entry))
             self._layouts[cell_entry.key] = LayoutMap(space)
         return self._layouts[cell_entry.key]
 

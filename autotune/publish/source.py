@@ -354,7 +354,11 @@ def _classwide(ident: str, cluster: str, left_out: list[Note]) -> ClasswideResul
     """The result; ``left_out`` gets those that cannot be read."""
     if ident:
         return RESULTS.find(ident)
-    proven_result = RESULTS.latest(cluster, fits=lambda result: result.proven, say=left_out.append)
+    proven_result = RESULTS.latest(
+        cluster,
+        fits=lambda result: result.proven and result.programs is None,
+        say=left_out.append,
+    )
     if proven_result is None:
         newest = RESULTS.latest(cluster)
         remark = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""
@@ -374,6 +378,13 @@ def _from_classwide(
         raise UsageError(
             f"classwide:{result.id}: {NOTHING}; there is nothing to publish",
             code="publish.nothing_proven",
+        )
+    if result.programs is not None:
+        raise UsageError(
+            f"classwide:{result.id} is a rule in words of layouts: it sets options of the "
+            "programs, which no file of the library holds; autotune classwide prints each "
+            "program's own setting",
+            code="publish.layouts",
         )
     name = check_config_name("spaces", result.space, f"classwide:{result.id}")
     space = load_space(name, library=library)

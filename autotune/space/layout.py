@@ -153,13 +153,20 @@ class LayoutMap:
             values.pop(name, None)
 
     def settings(self, words: frozenset[str]) -> Iterator[Setting]:
-        """Every valid setting that varies only parameters behind these words, default first."""
-        behind = frozenset().union(*(self._rules.names(word) for word in words))
+        """Every valid setting that varies only parameters behind these words, or in the conditions
+        of such parameters; the default first."""
+        behind = set().union(*(self._rules.names(word) for word in words))
+        while more := self._in_conditions(behind) - behind:
+            behind |= more
         fixed = {p.name: p.default for p in self.space if p.name not in behind}
         defaults = {name: value for name, value in fixed.items() if value is not None}
         part = self.space.without(dict.fromkeys(fixed, "stays at its default"))
         part = replace(part, facts={**part.facts, **defaults})
         return (s for s in valid_settings(part) if self.space.is_canonical(s))
+
+    def _in_conditions(self, names: set[str]) -> set[str]:
+        conditions = (p.when for p in self.space if p.name in names and p.when is not None)
+        return {name for when in conditions for name in when.names}
 
 
 def _only_parameter(rules: LayoutRules, word: str) -> str | None:

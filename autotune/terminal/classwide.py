@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from autotune.anova.class_proof import ClasswideProof
 from autotune.anova.classwide import Choice
 from autotune.anova.classwide_result import ClasswideResult, ProgramEvidence, evidence_checks
+from autotune.space import Setting, Value
 from autotune.terminal.render import print_line, print_note, print_table
 from autotune.wording import FEW, percent
 
@@ -60,8 +63,18 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswidePro
         print_line(f"held-out programs {gain}: {verdict}")
     for name, value in result.setting.items():
         print_line(f"  {name} = {value}")
+    if result.programs and result.setting:
+        rows = [
+            [f"{own.app} {own.input or ''}".strip(), str(own.ranks), _own_words(own.setting)]
+            for own in result.programs
+        ]
+        print_table("in each program's own parameters", ["program", ">ranks", "setting"], rows)
     for note in result.warnings:
         print_note(note)
+
+
+def _own_words(setting: Mapping[str, Value]) -> str:
+    return Setting(setting).key.replace(",", " ")
 
 
 def _count(number: float) -> str:

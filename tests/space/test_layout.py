@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from autotune.config.app import load_app
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space, space_names
-from autotune.space.layout import ProgramLayout, LayoutMap, process_grid
+from autotune.space.layout import LayoutMap, ProgramLayout, process_grid
 from autotune.space.vocabulary import VOCABULARY
 from runner.programs.apps.common.grid import choose_grid
 from tests.refusals import refused
