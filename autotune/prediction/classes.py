@@ -11,7 +11,8 @@ from pydantic import Field
 
 from autotune.document import Document
 from autotune.errors import UsageError
-from autotune.prediction.examples import Example, Floats
+from autotune.prediction.examples import Example
+from autotune.prediction.measured_cell import Floats
 from autotune.prediction.scorer import SETS, Scaler, model_values
 from runner.trace import SPECS
 

@@ -23,7 +23,8 @@ from autotune.datasets import load
 from autotune.document import Document
 from autotune.json_types import Number
 from autotune.prediction.composed import ComposedModel
-from autotune.prediction.examples import Example, Floats, TrainingSet, means
+from autotune.prediction.examples import Example, TrainingSet, means
+from autotune.prediction.measured_cell import Floats, MeasuredCell
 from autotune.prediction.predictor import KINDS
 from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
 from autotune.prediction.scorer import model_values
@@ -222,7 +223,7 @@ def best_single(inside: Sequence[Example], example: Example) -> int:
     return min(range(len(scores)), key=scores.__getitem__)
 
 
-def _place(example: Example, setting: Setting) -> int:
+def _place(example: MeasuredCell, setting: Setting) -> int:
     """Index of the setting; a setting not recorded for this cell counts as the default."""
     return example.settings.index(setting) if setting in example.settings else 0
 
@@ -260,7 +261,7 @@ class PredictionScore:
 
 
 def score_prediction(
-    example: Example, index: int, statement: Statement | None = None
+    example: MeasuredCell, index: int, statement: Statement | None = None
 ) -> PredictionScore:
     """The score of naming the setting with this index for this cell."""
     ratio = float(example.ratios[index])
@@ -282,7 +283,7 @@ def score_prediction(
     )
 
 
-def judge_random(example: Example) -> PredictionScore:
+def judge_random(example: MeasuredCell) -> PredictionScore:
     """The mean score of a random setting; it counts as slower if most settings are."""
     speeds: Floats = 1 / example.ratios[1:]
     slower = [score_prediction(example, i).slower for i in range(1, len(example.settings))]
@@ -365,7 +366,7 @@ def row(method: str, verdicts: Sequence[PredictionScore]) -> EvaluationRow:
     return EvaluationRow(method, tuple(verdicts))
 
 
-def _share(example: Example, gain: float) -> float | None:
+def _share(example: MeasuredCell, gain: float) -> float | None:
     return None if example.null else gain / (1 / example.opub - 1)
 
 

@@ -9,15 +9,10 @@ import hashlib
 import json
 import math
 import shlex
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from autotune.anova.best_known import opub_of
 from autotune.calibration.response import CALIBRATIONS, Calibration
@@ -26,6 +21,7 @@ from autotune.datasets.catalog import is_shipped
 from autotune.datasets.dataset import CALIBRATION, FEATURES
 from autotune.errors import UsageError
 from autotune.notes import Note
+from autotune.prediction.measured_cell import MeasuredCell
 from autotune.space import DEFAULT, Setting, Value
 from autotune.wording import count
 from runner.files.paths import is_file
@@ -35,17 +31,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-Floats = NDArray[np.float64]
-
-EXTREME = math.log(1.5)
-"""Limit of log ratios: everything slower, including failures, counts as this, and everything faster
-as its negative. So one program that becomes five times faster does not decide for all others."""
-LEAST_NOISE = 0.01
-"""Smallest scatter of a default (as a log ratio), because a few runs can agree by chance."""
-
-
 @dataclass(frozen=True)
-class Example:
+class Example(MeasuredCell):
     """One cell: a program with its input, ranks and cluster.
 
     ``settings[0]`` is the default.  ``runs`` has one tuple for each setting: T / T_default of its
@@ -68,43 +55,6 @@ class Example:
     mpi: str = ""
     calibration: Calibration | None = None
     split: str = "design"
-
-    @cached_property
-    def ratios(self) -> Floats:
-        """Median T / T_default of each setting, shape (settings,); 1 for the default.
-
-        On a null cell none is below 1: a faster figure there is only the luckiest of many runs.
-        """
-        medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
-        medians[0] = 1.0
-        return np.maximum(medians, 1.0) if self.null else medians
-
-    def measured_ratio(self, index: int) -> float:
-        """Measured median T / T_default of a setting, also on a null cell; infinite if it
-        failed."""
-        runs = self.runs[index]
-        return statistics.median(runs) if runs else math.inf
-
-    @cached_property
-    def logs(self) -> Floats:
-        """Log of the ratios, limited to EXTREME in both directions; shape (settings,)."""
-        with np.errstate(divide="ignore"):
-            return np.clip(np.log(self.ratios), -EXTREME, EXTREME)
-
-    @cached_property
-    def noise(self) -> float:
-        """Standard deviation of the log ratio of one run, from the default's runs (robust)."""
-        finite = [math.log(r) for r in self.runs[0] if 0 < r < math.inf]
-        if len(finite) < 3:
-            return 0.03
-        middle = statistics.median(finite)
-        return max(LEAST_NOISE, 1.4826 * statistics.median(abs(x - middle) for x in finite))
-
-    def beyond_noise(self, index: int) -> float:
-        """The log ratio above which the setting is slower than the default by more than the
-        noise."""
-        runs = max(1, len(self.runs[index])), max(1, len(self.runs[0]))
-        return max(math.log(1.02), 2 * self.noise * math.sqrt(1 / runs[0] + 1 / runs[1]))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.prediction.examples import Example, Floats, distinct
+from autotune.prediction.examples import Example, distinct
+from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import floats, mapping, number, sequence
 from autotune.prediction.scorer import NODES, Effect, Options, Scorer, model_values
 from autotune.space import Setting, Value

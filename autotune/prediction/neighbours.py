@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.prediction.examples import Example, Floats, means
+from autotune.prediction.examples import Example, means
+from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import floats, integer, mapping, required_entry, settings
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, model_values
 from autotune.prediction.values import ValueCode, near_scores

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.prediction.examples import Example, Floats, distinct, means
+from autotune.prediction.examples import Example, distinct, means
+from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import floats, mapping, number, sequence, texts
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, model_values
 from autotune.prediction.values import ValueCode, near_scores

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.prediction.examples import Floats
+from autotune.prediction.measured_cell import Floats
 from autotune.space import Setting
 from autotune.space.outside_names import check_values
 

@@ -22,8 +22,9 @@ import numpy as np
 
 from autotune.errors import UsageError
 from autotune.prediction.composition import MATTERS, Composition
-from autotune.prediction.examples import LEAST_NOISE, Example
+from autotune.prediction.examples import Example
 from autotune.prediction.mapping import IN_TURN
+from autotune.prediction.measured_cell import LEAST_NOISE
 from autotune.prediction.parsing import integer, number, required_entry, sequence
 from autotune.space import Setting
 from autotune.space.outside_names import check_values

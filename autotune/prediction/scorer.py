@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autotune.prediction.examples import Example, Floats
+from autotune.prediction.examples import Example
+from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import floats, names
 from autotune.space import Setting, Value
 from runner.trace import FEATURES, SPECS, THESIS_NAMES, Features

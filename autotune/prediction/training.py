@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autotune.prediction.confidence import Checks
 from autotune.prediction.examples import Example
-from autotune.prediction.predictor import Checks, Predictor, careful, find_kind
+from autotune.prediction.predictor import Predictor, careful, find_kind
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, model_values
 from autotune.space import Value
 

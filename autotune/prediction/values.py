@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.prediction.examples import Floats
+from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import mapping
 from autotune.space import Setting, Value
 from autotune.space.setting import normalise_value

@@ -136,7 +136,7 @@ def test_the_proof_launches_each_program_s_own_setting() -> None:
 
     def compare(request: ComparisonRequest) -> ComparisonOutcome:
         requests.append(request)
-        raise BudgetTooSmall("test")
+        raise BudgetTooSmall("test", code="test.budget")
 
     place: dict[str, Value] = {"ranks": 2, "cores": 1, "nodes": 2}
     terms = PairTerms(compare=compare)

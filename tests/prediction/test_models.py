@@ -18,8 +18,9 @@ from autotune.prediction import (
     evaluate,
     train,
 )
+from autotune.prediction.confidence import SURE, Checks
 from autotune.prediction.evaluation import judge_random, score_prediction
-from autotune.prediction.predictor import SURE, Checks, Predictor, find_kind
+from autotune.prediction.predictor import Predictor, find_kind
 from autotune.prediction.scorer import model_values
 from autotune.prediction.training import by_program, cross_validate
 from autotune.prediction.values import ValueCode
