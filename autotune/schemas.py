@@ -73,6 +73,11 @@ SCHEMAS: dict[str, DocumentKind] = {
     "predict": DocumentKind(
         "Predicted setting", "autotune.api.predict:PredictionDocument", ("predict",)
     ),
+    "layout-prediction": DocumentKind(
+        "Predicted layout",
+        "autotune.api.layout_prediction:LayoutPredictionDocument",
+        ("predict",),
+    ),
     "anova": DocumentKind(
         "Analysis of variance", "autotune.api.anova:AnalysisDocument", ("anova",)
     ),

@@ -81,18 +81,17 @@ def check_prediction(
             "nothing to check: expected a program, and a setting other than the default",
             code="prediction.nothing_to_check",
         )
-    request = ComparisonRequest(
-        target=place.target,
-        space=place.space,
-        first=DEFAULT,
-        second=prediction.to_check,
-        plan=check_plan(min_gain, budget_s is not None or max_runs is not None),
+    outcome = check_setting(
+        place.target,
+        place.space,
+        prediction.to_check,
+        store,
+        min_gain=min_gain,
         budget_s=budget_s,
-        max_runs=CHECK_RUNS if budget_s is None and max_runs is None else max_runs,
+        max_runs=max_runs,
         guard=guard,
         watch=watch,
     )
-    outcome = compare_settings(request, store)
     if not outcome.guarded:
         return PredictionCheck(outcome, None, f"it was {UNGUARDED}, which proves nothing")
     if outcome.contradictions:
@@ -103,6 +102,34 @@ def check_prediction(
     if params_file is None:
         return PredictionCheck(outcome, None, "")
     return _write_checked_file(place.target, place.space, prediction.to_check, params_file, outcome)
+
+
+def check_setting(
+    target: Target,
+    space: Space,
+    setting: Setting,
+    store: Store,
+    *,
+    min_gain: float,
+    budget_s: float | None,
+    max_runs: int | None,
+    guard: bool,
+    watch: Watcher,
+) -> ComparisonOutcome:
+    """Compare a setting with the default by interleaved pairs; arguments as of
+    :func:`check_prediction`.  Raises WorkError if the default does not run."""
+    request = ComparisonRequest(
+        target=target,
+        space=space,
+        first=DEFAULT,
+        second=setting,
+        plan=check_plan(min_gain, budget_s is not None or max_runs is not None),
+        budget_s=budget_s,
+        max_runs=CHECK_RUNS if budget_s is None and max_runs is None else max_runs,
+        guard=guard,
+        watch=watch,
+    )
+    return compare_settings(request, store)
 
 
 def _write_checked_file(

@@ -34,9 +34,15 @@ class FeaturesRequest(Request):
 
 
 class PredictRequest(Request):
-    """A prediction from a features file, and perhaps its check by runs."""
+    """A prediction from a features file, or of a layout, and perhaps its check by runs."""
 
-    features: str = option(..., "FEATURES", "File written by autotune features.", PATH)
+    features: str | None = option(
+        None,
+        "FEATURES",
+        "File written by autotune features. Without it, the layout of --app or -- PROGRAM in "
+        "--space is predicted.",
+        PATH,
+    )
     model: str | None = option(
         None,
         "--model FILE",

@@ -95,7 +95,7 @@ def begin_search(
         strategy,
         options,
         others=others,
-        priors=(*starts, *predictions, *space.starts),
+        priors=(*starts, *_layout_starts(request, space, target, say), *predictions, *space.starts),
         suggest=None if request.features or request.starts or others else suggest,
         join=join,
         watch=watch,
@@ -158,6 +158,23 @@ def _warm_start(
         )
     )
     return list(settings)
+
+
+def _layout_starts(
+    request: SearchRequest, space: Space, target: Target, say: Say
+) -> Sequence[Setting]:
+    """The layouts that a model predicts, where the space has words of layouts: of the model that
+    the user has trained, or with features also of the shipped one."""
+    if not isinstance(space, Space) or not space.layout.words:
+        return ()
+    from autotune.api.layout_prediction import layout_starts
+
+    settings = layout_starts(space, target, shipped=request.features is not None)
+    if settings:
+        words = "; ".join(short_setting(p.to_json()) for p in settings)
+        data = {"settings": [p.to_json() for p in settings]}
+        say(Note("search.layout_start", f"start with predicted layouts: {words}", data))
+    return settings
 
 
 def _share(study: SearchStudy, of: str | None) -> None:

@@ -17,6 +17,10 @@ from autotune.json_types import Number
 from autotune.notes import Note
 from autotune.prediction import CHOICES, THESIS, TrainingSet, model_of
 from autotune.prediction import train as fit
+from autotune.prediction.layout_examples import LayoutTrainingSet
+from autotune.prediction.layout_model_file import layout_model_of
+from autotune.prediction.layout_models import LAYOUT_KINDS
+from autotune.prediction.layout_predictor import LayoutTraining, train_layouts
 from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
 from autotune.prediction.training import TrainingResult
 
@@ -50,6 +54,41 @@ def train_model(
     return document.model_copy(
         update={"cost": costs, "settings": len(model_file.settings) - 1}
     ), results
+
+
+def train_layout_model(
+    data: LayoutTrainingSet, kinds: Sequence[str], place: Path, watch: Callable[[str], None]
+) -> tuple[TrainedModel, list[LayoutTraining]]:
+    """Train each kind of model over layouts and write the best one; returns it, and what was
+    trained, of every kind."""
+    results = [train_layouts(kind, data.examples, watch) for kind in kinds]
+    best = min(results, key=lambda t: t.cost)
+    costs = {t.kind: t.cost for t in results}
+    model_file = layout_model_of(best, data, costs)
+    write_text(place, json.dumps(model_file.to_json(), allow_nan=False) + "\n")
+    document = TrainedModel(
+        model=str(place),
+        kind=best.kind,
+        options=dict(best.options),
+        cost=costs,
+        cells=len(data.examples),
+        programs=list(data.apps),
+        settings=sum(len(e.settings) - 1 for e in data.examples),
+        data=data.hash,
+        notes=list(data.notes),
+    )
+    return document, results
+
+
+def layout_kinds(model: str, preset: str | None) -> tuple[str, ...]:
+    """The kinds of models over layouts to train; raises UsageError for one that there is not."""
+    if preset is not None or (model != "auto" and model not in LAYOUT_KINDS):
+        raise UsageError(
+            f"--{'preset' if preset is not None else 'model'} {preset or model}: these datasets "
+            f"are of layouts, for which there is --model auto, {', '.join(LAYOUT_KINDS)}",
+            code="training.not_applicable",
+        )
+    return tuple(LAYOUT_KINDS) if model == "auto" else (model,)
 
 
 def learn_effects(data: TrainingSet, place: Path) -> tuple[TrainedModel, ProgramEffects]:

@@ -16,7 +16,10 @@ from autotune.terminal.evaluation import CountingWatcher, evaluation_picture, pr
 from autotune.terminal.render import print_note, write_json
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Sequence
+
+    from autotune.notes import Note
+    from autotune.prediction import Evaluation
 
 evaluate = typer.Typer(
     help="Measure on recorded runs how good the predictions are.", no_args_is_help=True
@@ -32,9 +35,11 @@ def _root() -> None:
 @takes_request
 def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
     """Leave each program out in turn, predict its setting, and compare with its recorded runs."""
+    from autotune.api.layout_evaluation import evaluate_recorded_layouts
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
     from autotune.prediction.evaluation import METHODS, REPORT, class_wide
+    from autotune.prediction.layout_examples import only_layouts
     from autotune.prediction.program_effects import COMPOSITION
 
     sources = [*request.datasets, *request.sources]
@@ -58,6 +63,11 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
         )
     if picture is not None:
         check_writable(picture)
+    watch = CountingWatcher(json_out == "-")
+    if only_layouts(sources):
+        evaluation, notes = evaluate_recorded_layouts(sources, request, watch)
+        _show(evaluation, notes, picture, json_out)
+        return
     data = training_set(sources, request.split)
     if leave_out == REPORT and not any(e.split == REPORT for e in data.examples):
         raise UsageError(
@@ -72,7 +82,6 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
             "add a dataset",
             code="evaluation.no_groups",
         )
-    watch = CountingWatcher(json_out == "-")
     has_calibration = any(e.calibration is not None for e in data.examples)
     kinds = tuple(models or (METHODS if has_calibration else KINDS))
     if COMPOSITION in kinds and not has_calibration:
@@ -82,11 +91,18 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
             code="training.no_calibration",
         )
     evaluation = judge(data, leave_out, kinds, class_wide(sources), watch)
+    _show(evaluation, data.notes, picture, json_out)
+
+
+def _show(
+    evaluation: Evaluation, notes: Sequence[Note], picture: Path | None, json_out: str | None
+) -> None:
+    """Write or print the scores."""
     if json_out:
         write_json(evaluation.document, json_out)
     if picture is not None:
         write_text(picture, evaluation_picture(evaluation))
     if json_out != "-":
         print_evaluation(evaluation)
-        for note in data.notes:
+        for note in notes:
             print_note(note)

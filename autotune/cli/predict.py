@@ -10,6 +10,7 @@ from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
+from autotune.space import DEFAULT
 from autotune.terminal.render import write_json
 
 if TYPE_CHECKING:
@@ -18,10 +19,81 @@ if TYPE_CHECKING:
 
 @takes_request
 def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
-    """Predict a setting for a program from the features of one traced run.
+    """Predict a setting for a program from the features of one traced run, or its layout.
 
     The evidence for the prediction is printed with it.  --check proves it by runs.
     """
+    if request.features is None:
+        _predict_layout(request, store, json_out)
+    else:
+        _predict_setting(request, request.features, store, json_out)
+
+
+def _predict_layout(request: PredictRequest, store: str | None, json_out: str | None) -> None:
+    """Predict the layout of a program in a space with words of layouts."""
+    from autotune.api.layout_prediction import predict_layout
+    from autotune.api.prediction_check import check_setting
+    from autotune.api.target import find_target
+    from autotune.store import Store
+    from autotune.terminal.layout_prediction import print_layout_prediction
+    from autotune.terminal.outcome import print_comparison
+    from autotune.terminal.progress import Progress
+
+    refuse_options(request)
+    words = request.target.model_copy(
+        update={"cluster": request.cluster or "local", "command": "predict --check"}
+    )
+    prediction = predict_layout(find_target(words), request.space, request.model)
+    quiet = json_out == "-"
+    if not quiet:
+        print_layout_prediction(prediction)
+    outcome = None
+    if request.check and len(prediction.to_check):
+        with Store.open(store) as database, Progress(None, request.budget_s, quiet) as progress:
+            outcome = check_setting(
+                prediction.target,
+                prediction.space,
+                prediction.to_check,
+                database,
+                min_gain=request.min_gain,
+                budget_s=request.budget_s,
+                max_runs=request.max_runs,
+                guard=request.guard,
+                watch=progress,
+            )
+        if not quiet:
+            print_comparison(DEFAULT.key, prediction.to_check.key, outcome.figures)
+    if json_out:
+        write_json(prediction.document(None if outcome is None else outcome.figures), json_out)
+    if outcome is not None and outcome.failed:
+        raise WorkError(outcome.failed, code="prediction.check_fails")
+
+
+def refuse_options(request: PredictRequest) -> None:
+    """Raise UsageError for what a prediction of a layout lacks, and for what it does not have."""
+    if not request.target.program and not request.target.app:
+        raise UsageError(
+            "nothing to predict for: expected a file of autotune features, or a program (--app or "
+            "-- PROGRAM) with --space, whose layout is predicted",
+            code="prediction.missing",
+        )
+    for is_given, option in (
+        (request.params_file is not None, "--params-file"),
+        (request.run_recorded, "--run-recorded"),
+        (request.unproven, "--unproven"),
+    ):
+        if is_given:
+            raise UsageError(
+                f"{option} needs a features file: a layout is options of the program, which no "
+                "parameter file holds",
+                code="prediction.options",
+            )
+
+
+def _predict_setting(
+    request: PredictRequest, features_file: str, store: str | None, json_out: str | None
+) -> None:
+    """Predict a setting from the features of a traced run."""
     from autotune.api.features import read_features
     from autotune.api.figures import with_figure
     from autotune.api.predict import predict as predict_setting
@@ -32,14 +104,13 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
         refusal,
         write_params,
     )
-    from autotune.space import DEFAULT
     from autotune.store import Store
     from autotune.targets.request import AUTO
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.prediction import print_prediction, print_prediction_file
     from autotune.terminal.progress import Progress
 
-    features = read_features(Path(request.features))
+    features = read_features(Path(features_file))
     target_request, check, guard = request.target, request.check, request.guard
     names_program = bool(target_request.program or target_request.app)
     params_file = None if request.params_file is None else Path(request.params_file)
@@ -64,7 +135,7 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
             "ranks": target_request.ranks or features.ranks,
             "cluster": request.cluster or traced_on(features),
             "mpi": target_request.mpi or traced,
-            "command": f"predict {request.features} --check",
+            "command": f"predict {features_file} --check",
         }
     )
     if check and words.metric == AUTO and not request.run_recorded:

@@ -24,11 +24,20 @@ if TYPE_CHECKING:
 def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Train a model that predicts settings from the features of a program.
 
-    The kind of model is chosen by cross-validation: each program is left out in turn.
+    The kind of model is chosen by cross-validation: each program is left out in turn.  Datasets
+    whose parameters belong to their programs give a model of layouts.
     """
     from autotune.api.datasets import dataset_of_features
-    from autotune.api.training import learn_effects, model_kinds, train_model
+    from autotune.api.training import (
+        layout_kinds,
+        learn_effects,
+        model_kinds,
+        train_layout_model,
+        train_model,
+    )
     from autotune.prediction import default_place, training_set
+    from autotune.prediction.layout_examples import layout_training_set, only_layouts
+    from autotune.prediction.layout_model_file import layout_place
     from autotune.prediction.program_effects import COMPOSITION, own_place
     from autotune.terminal.progress import ProgressState
 
@@ -36,7 +45,11 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
     kinds = () if is_composed else model_kinds(request.model, request.preset)
     out = None if request.out is None else Path(request.out)
     features = [Path(file) for file in request.features]
-    place = out or (own_place() if is_composed else default_place())
+    of_layouts = only_layouts([*request.datasets, *request.sources])
+    if of_layouts:
+        kinds = layout_kinds(request.model, request.preset)
+    usual_place = layout_place if of_layouts else own_place if is_composed else default_place
+    place = out or usual_place()
     if out is None:
         try:
             make_folder(place.parent)
@@ -58,6 +71,13 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
                 "(folder features)",
                 code="training.not_applicable",
             )
+        if of_layouts:
+            layouts = layout_training_set(folders, request.split)
+            with ProgressState(json_out == "-") as say:
+                trained = train_layout_model(layouts, kinds, place, say)
+            if write_document(trained[0], json_out):
+                print_training(*trained, unit="layouts")
+            return
         data = training_set(folders, request.split)
         if is_composed:
             effects = learn_effects(data, place)

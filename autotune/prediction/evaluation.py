@@ -65,6 +65,9 @@ class MethodScores(Document):
     performance_ratio: Number
     worst_performance_ratio: Number
     share: Number | None
+    share_lower: Number | None
+    """Lower end of the one-sided 95 % interval of the mean share over programs; null with fewer
+    than three programs."""
     slower_than_default: int
     named_on_null_cells: int
     slower_as_stated: Number
@@ -322,6 +325,22 @@ class EvaluationRow:
         return float(np.mean(shares)) if shares else None
 
     @property
+    def share_lower(self) -> float | None:
+        """The lower end of the one-sided 95 % interval of the mean share over programs (Student's
+        t); None with fewer than three programs."""
+        from scipy import stats
+
+        by_app: dict[str, list[float]] = {}
+        for v in self.verdicts:
+            if v.share is not None:
+                by_app.setdefault(v.app, []).append(v.share)
+        means = np.array([np.mean(shares) for shares in by_app.values()])
+        if len(means) < 3:
+            return None
+        error = float(means.std(ddof=1)) / np.sqrt(len(means))
+        return float(means.mean() - stats.t.ppf(0.95, len(means) - 1) * error)
+
+    @property
     def slower(self) -> int:
         return sum(v.slower for v in self.verdicts)
 
@@ -353,6 +372,7 @@ class EvaluationRow:
             performance_ratio=self.performance,
             worst_performance_ratio=self.worst,
             share=self.share,
+            share_lower=self.share_lower,
             slower_than_default=self.slower,
             named_on_null_cells=self.false,
             slower_as_stated=self.harm,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ class MeasuredCell:
     runs: tuple[tuple[float, ...], ...]
     opub: float
     null: bool
+    extreme: ClassVar[float] = EXTREME
+    """The limit of the log ratios."""
 
     @cached_property
     def ratios(self) -> Floats:
@@ -54,9 +57,9 @@ class MeasuredCell:
 
     @cached_property
     def logs(self) -> Floats:
-        """Log of the ratios, limited to EXTREME in both directions; shape (settings,)."""
+        """Log of the ratios, limited to ``extreme`` in both directions; shape (settings,)."""
         with np.errstate(divide="ignore"):
-            return np.clip(np.log(self.ratios), -EXTREME, EXTREME)
+            return np.clip(np.log(self.ratios), -self.extreme, self.extreme)
 
     @cached_property
     def noise(self) -> float:

@@ -73,13 +73,14 @@ def model_of(training: TrainingResult, data: TrainingSet, scores: Mapping[str, f
         programs=data.apps,
         machines=data.machines,
         mpis=data.mpis,
-        versions=_versions(),
+        versions=package_versions(),
         scores=dict(scores),
     )
     return ModelFile(training.predictor, distinct(data.examples), about)
 
 
-def _versions() -> dict[str, str]:
+def package_versions() -> dict[str, str]:
+    """The versions of the packages with which a model was trained."""
     versions = {}
     for name in ("mpi-autotune", "numpy", "scikit-learn", "scipy"):
         try:
@@ -114,6 +115,11 @@ def find_model(place: str | None = None) -> ModelFile:
 
 def load_model(path: Path) -> ModelFile:
     """Read and check a model file; raises UsageError with the file and the invalid key."""
+    return model_from_text(model_text(path), str(path))
+
+
+def model_text(path: Path) -> str:
+    """The text of a model file; raises UsageError if it cannot be read."""
     try:
         content = files.read_user_file(path, _LARGEST)
     except (OSError, UnicodeDecodeError) as problem:
@@ -125,11 +131,25 @@ def load_model(path: Path) -> ModelFile:
         raise UsageError(
             f"cannot read the model {path}: {reason}.\n{_TRAIN_HINT}", code="model.unreadable"
         ) from None
-    return model_from_text(content, str(path))
+    return content
 
 
 def model_from_text(content: str, place: str) -> ModelFile:
     """A model from the content of a file; ``place`` names it in errors.  Raises UsageError."""
+    data = model_data(content, place, SCHEMA)
+    try:
+        return ModelFile(
+            Predictor.from_json(mapping(data, "predictor")),
+            settings(data, "settings"),
+            read_about(mapping(data, "about")),
+            place,
+        )
+    except ValueError as problem:
+        raise UsageError(f"{place}: {problem}.\n{_TRAIN_HINT}", code="model.invalid") from None
+
+
+def model_data(content: str, place: str, expected: str) -> dict[str, Any]:
+    """The JSON object of a model file with the schema ``expected``; raises UsageError."""
     try:
         data = parse_json(content, finite=True)
     except ValueError as problem:
@@ -137,25 +157,18 @@ def model_from_text(content: str, place: str) -> ModelFile:
             f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_TRAIN_HINT}",
             code="model.damaged",
         ) from None
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+    if not isinstance(data, dict) or data.get("schema") != expected:
         schema = data.get("schema") if isinstance(data, dict) else None
         raise UsageError(
-            f"{place}: schema is {schema!r}, expected {SCHEMA!r}: written by another "
+            f"{place}: schema is {schema!r}, expected {expected!r}: written by another "
             f"version, or not a model.\n{_TRAIN_HINT}",
             code="model.version",
         )
-    try:
-        return ModelFile(
-            Predictor.from_json(mapping(data, "predictor")),
-            settings(data, "settings"),
-            _about(mapping(data, "about")),
-            place,
-        )
-    except ValueError as problem:
-        raise UsageError(f"{place}: {problem}.\n{_TRAIN_HINT}", code="model.invalid") from None
+    return data
 
 
-def _about(data: Mapping[str, Any]) -> About:
+def read_about(data: Mapping[str, Any]) -> About:
+    """The origin of a model from its file; raises ValueError naming the key."""
     scores = mapping(data, "scores")
     versions = mapping(data, "versions")
     return About(

@@ -57,7 +57,7 @@ def train(
     for number, options in enumerate(model.grid, 1):
         watch(f"{kind}: options {number} of {len(model.grid)}")
         checks = cross_validate(model, options, examples, known_defaults, group)
-        results.append((_cost(checks, careful(kind)), number, options, checks))
+        results.append((mean_cost(checks, careful(kind)), number, options, checks))
     cost, _, options, checks = min(results, key=lambda entry: entry[:2])
     scorer = model.fit(examples, options, known_defaults)
     return TrainingResult(
@@ -93,7 +93,9 @@ def cross_validate(
     return Checks(*columns)
 
 
-def _cost(checks: Checks, cautious: bool) -> float:
+def mean_cost(checks: Checks, cautious: bool) -> float:
+    """The mean cost of what a model names in the checks; a cautious one names only beyond its
+    threshold."""
     if not cautious:
         return float(checks.actual.mean())
     is_named = -checks.predicted >= checks.threshold()

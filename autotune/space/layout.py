@@ -153,11 +153,12 @@ class LayoutMap:
             values.pop(name, None)
 
     def settings(self, words: frozenset[str]) -> Iterator[Setting]:
-        """Every valid setting that varies only parameters behind these words, or in the conditions
-        of such parameters; the default first."""
+        """Every valid setting that varies only covered parameters behind these words, or in the
+        conditions of such parameters; the default first."""
         behind = set().union(*(self._rules.names(word) for word in words))
         while more := self._in_conditions(behind) - behind:
             behind |= more
+        behind &= set(self.covered)
         fixed = {p.name: p.default for p in self.space if p.name not in behind}
         defaults = {name: value for name, value in fixed.items() if value is not None}
         part = self.space.without(dict.fromkeys(fixed, "stays at its default"))

@@ -9,13 +9,18 @@ from autotune.terminal.render import print_line, print_note, print_table
 
 if TYPE_CHECKING:
     from autotune.api.training import TrainedModel
+    from autotune.prediction.layout_predictor import LayoutTraining
     from autotune.prediction.program_effects import ProgramEffects
     from autotune.prediction.training import TrainingResult
 
 
-def print_training(model: TrainedModel, results: Sequence[TrainingResult]) -> None:
+def print_training(
+    model: TrainedModel,
+    results: Sequence[TrainingResult | LayoutTraining],
+    unit: str = "settings",
+) -> None:
     """Print the models that were compared, and the one that was written."""
-    print_line(f"{model.cells} cells of {len(model.programs)} programs, {model.settings} settings")
+    print_line(f"{model.cells} cells of {len(model.programs)} programs, {model.settings} {unit}")
     rows = [[t.kind, f"{-t.cost * 100:+.1f} %", _options(t.options)] for t in results]
     print_table("", ["model", ">on programs left out", "options chosen there"], rows)
     for note in model.notes:

@@ -69,7 +69,8 @@ def test_levels_are_powers_of_two_and_chunks_against_the_eager_limit() -> None:
     assert levels_of(layouts, DEFAULT, "openmpi")["chunk"] == "long"
     setting = Setting.parse("variant=mate,side=6")
     assert levels_of(layouts, setting, "openmpi") == {
-        "model": "tasks", "workers": 1, "factor": 16, "chunk": "eager", "queue": "stealing"
+        "model": "tasks", "workers": 1, "factor": 16, "chunk": "eager", "queue": "stealing",
+        "barrier": "neighbours",
     }  # fmt: skip
     short = levels_of(layouts, Setting.parse("variant=mate,side=16,split=4"), "openmpi")
     assert short["chunk"] == "short"

@@ -1,0 +1,200 @@
+"""Examples of layouts: recorded cells whose parameters belong to their program, as points.
+
+Parameters without a word say nothing about other programs. So an example has the settings that
+leave them at their defaults; the best known gain is that of all settings.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from autotune.anova.layout_rules import Choices
+from autotune.anova.layout_table import family_of
+from autotune.datasets import Cell, Dataset, Landscape, load
+from autotune.errors import UsageError
+from autotune.notes import Note
+from autotune.prediction.layout_points import layout_points
+from autotune.prediction.measured_cell import Floats, MeasuredCell
+from autotune.space import Setting
+from autotune.space.layout import LayoutMap
+from autotune.wording import count
+
+OF_THE_PROGRAM = ("arg", "resource")
+"""Parameters of these kinds change the program or its shape, and no other program has them."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutExample(MeasuredCell):
+    """One cell with its settings as points, shape (settings, columns), and as levels of words.
+
+    ``facts`` as of :class:`autotune.prediction.examples.Example`.
+    """
+
+    key: str
+    app: str
+    ranks: int
+    cluster: str
+    settings: tuple[Setting, ...]
+    runs: tuple[tuple[float, ...], ...]
+    points: Floats
+    choices: Choices
+    opub: float = 1.0
+    null: bool = True
+    machine: str = ""
+    mpi: str = ""
+    split: str = "design"
+    extreme: ClassVar[float] = math.log(3)
+    """Layouts gain more than parameters of a library; below this limit they are told apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutTrainingSet:
+    """Examples from recordings.  Raises UsageError for fewer than three programs: each is left out
+    in turn to check the model."""
+
+    examples: tuple[LayoutExample, ...]
+    sources: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.apps) < 3:
+            place = ", ".join(self.sources) or "the training data"
+            raise UsageError(
+                f"{place}: layouts of {count(len(self.apps), 'program')} "
+                f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, because each "
+                "is left out in turn to validate the model; add datasets",
+                code="training.too_few_programs",
+            )
+
+    @property
+    def apps(self) -> tuple[str, ...]:
+        return tuple(sorted({e.app for e in self.examples}))
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        return tuple(sorted({e.machine for e in self.examples if e.machine}))
+
+    @property
+    def mpis(self) -> tuple[str, ...]:
+        return tuple(sorted({e.mpi for e in self.examples if e.mpi}))
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 (hex) over settings, points and runs, in any order of the examples.
+
+        Numbers count with six digits: the last digits of a logarithm depend on the processor.
+        """
+        rows = sorted(
+            json.dumps(
+                [
+                    e.key,
+                    e.app,
+                    [s.key for s in e.settings],
+                    [[f"{x:.6g}" for x in row] for row in e.points.tolist()],
+                    [[f"{r:.6g}" for r in runs] for runs in e.runs],
+                ]
+            )
+            for e in self.examples
+        )
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def has_layouts(dataset: Dataset, cell: Cell) -> bool:
+    """True if the parameters of a cell belong to its program, and its space has words."""
+    space = dataset.space(cell)
+    if not space.requires and not any(p.target in OF_THE_PROGRAM for p in space):
+        return False
+    return bool(dataset.layouts(cell).words)
+
+
+def only_layouts(places: Sequence[str | Path]) -> bool:
+    """True if all cells of these datasets have layouts: then a model over layouts is meant."""
+    datasets = [load(place) for place in places]
+    return bool(datasets) and all(
+        has_layouts(dataset, cell) for dataset in datasets for cell in dataset.cells
+    )
+
+
+def layout_training_set(
+    places: Sequence[str | Path], split: str | None = None
+) -> LayoutTrainingSet:
+    """The training set of the cells with layouts, from datasets (names or folders); ``split``
+    selects the cells of one split.
+
+    Cells without layouts, and those that lack runs, are left out and listed in the notes. Raises
+    UsageError if fewer than three programs are left, or for an invalid file.
+    """
+    examples: list[LayoutExample] = []
+    notes: list[Note] = []
+    for place in places:
+        dataset = load(place)
+        if (off := dataset.card.guard_note) is not None:
+            notes.append(Note(off.code, f"{dataset.name}: {off.words}", off.data))
+        for cell in dataset.cells:
+            if split is not None and cell.split != split:
+                continue
+            example = _example(dataset, cell, len(places) > 1)
+            if isinstance(example, Note):
+                notes.append(example)
+            else:
+                examples.append(example)
+    return LayoutTrainingSet(tuple(examples), tuple(str(p) for p in places), tuple(notes))
+
+
+def _example(dataset: Dataset, cell: Cell, several: bool) -> LayoutExample | Note:
+    where = f"{dataset.name}/{cell.key}"
+    if not has_layouts(dataset, cell):
+        words = f"{where} is left out: its space has no words of layouts"
+        return Note("cell.no_layouts", words, {"cell": where})
+    layouts, settings = dataset.layouts(cell), dataset.settings(cell)
+    runs = dataset.runs(cell)
+    same = dataset.representatives(cell)
+    by_setting = {int(str(i)): tuple(g["ratio"]) for i, g in runs.groupby("setting")}
+    indices = [
+        i
+        for i, first in enumerate(same)
+        if first in by_setting and not len(layouts.layout(settings[i]).own)
+    ]
+    if 0 not in indices or len(indices) < 2:
+        words = f"{where} is left out: it needs runs of the default and of another layout"
+        return Note("cell.few_runs", words, {"cell": where})
+    ratio, null = _best(dataset, cell)
+    choice = tuple(settings[i] for i in indices)
+    family = family_of(dataset)
+    return LayoutExample(
+        key=where if several else cell.key,
+        app=cell.app,
+        ranks=cell.ranks,
+        cluster=cell.cluster,
+        settings=choice,
+        runs=tuple(by_setting[same[i]] for i in indices),
+        points=layout_points(layouts, choice, family),
+        choices=Choices.of(layouts, choice, family),
+        opub=ratio,
+        null=null,
+        machine=dataset.card.machine.fingerprint,
+        mpi=dataset.card.mpi,
+        split=cell.split,
+    )
+
+
+def _best(dataset: Dataset, cell: Cell) -> tuple[float, bool]:
+    """T_OPUB / T_default over all settings of the cell, and True if the cell is null."""
+    landscape = Landscape(dataset, cell.key)
+    ratio, null = landscape.best.ratio, landscape.null
+    if null or not ratio < 1 or not math.isfinite(ratio):
+        return 1.0, True
+    return ratio, False
+
+
+def candidates(layouts: LayoutMap) -> list[Setting]:
+    """The settings of a space among which a layout is predicted: the default first, then those that
+    vary parameters with words only."""
+    return list(layouts.settings(frozenset(layouts.words)))
