@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
@@ -35,7 +34,6 @@ WORDS = ("model", "workers", "factor", "cut_x", "cut_y", "cut_z", "chunk", "barr
 """Words among whose settings a layout is predicted: the others are no part of what models know."""
 MOST_SETTINGS = 20_000
 """Most settings that are scored; spaces with more are cut off there."""
-MOST_STARTS = 3
 UNSEEN = (
     "the model has seen no runs on this machine: train it here (autotune train), or measure the "
     "layout with --check"
@@ -189,13 +187,17 @@ def layout_candidates(layouts: LayoutMap) -> list[Setting]:
     return [DEFAULT, *(setting for setting in choice if setting != DEFAULT)]
 
 
-def layout_starts(space: Space, target: Target, *, shipped: bool) -> Sequence[Setting]:
-    """The layouts with which a search begins, best first: those that a model expects to be faster
-    than the default. ``shipped``: the shipped model counts too, not only the user's own."""
+def layout_start(space: Space, target: Target, *, shipped: bool) -> Setting:
+    """The layout with which a search begins: the one with the best score; the default if a model
+    expects no gain, or if there is none. ``shipped``: the shipped model counts too, not only the
+    user's own.
+
+    One only: the next best ones are alike, and the search measures what it tries.
+    """
     layouts = LayoutMap(space)
     model = find_layout_model() if shipped else own_layout_model()
     if model is None or not layouts.words:
-        return ()
+        return DEFAULT
     settings = layout_candidates(layouts)
     points = layout_points(layouts, settings, target.library.family)
-    return model.predictor.fastest(settings, points, MOST_STARTS)
+    return model.predictor.name(settings, points).best

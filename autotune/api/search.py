@@ -160,21 +160,20 @@ def _warm_start(
     return list(settings)
 
 
-def _layout_starts(
-    request: SearchRequest, space: Space, target: Target, say: Say
-) -> Sequence[Setting]:
-    """The layouts that a model predicts, where the space has words of layouts: of the model that
-    the user has trained, or with features also of the shipped one."""
+def _layout_starts(request: SearchRequest, space: Space, target: Target, say: Say) -> list[Setting]:
+    """The layout that a model predicts, where the space has words of layouts: of the model that the
+    user has trained, or with features also of the shipped one."""
     if not isinstance(space, Space) or not space.layout.words:
-        return ()
-    from autotune.api.layout_prediction import layout_starts
+        return []
+    from autotune.api.layout_prediction import layout_start
 
-    settings = layout_starts(space, target, shipped=request.features is not None)
-    if settings:
-        words = "; ".join(short_setting(p.to_json()) for p in settings)
-        data = {"settings": [p.to_json() for p in settings]}
-        say(Note("search.layout_start", f"start with predicted layouts: {words}", data))
-    return settings
+    setting = layout_start(space, target, shipped=request.features is not None)
+    if setting == DEFAULT:
+        return []
+    words = short_setting(setting.to_json())
+    data = {"setting": setting.to_json()}
+    say(Note("search.layout_start", f"start with a predicted layout: {words}", data))
+    return [setting]
 
 
 def _share(study: SearchStudy, of: str | None) -> None:

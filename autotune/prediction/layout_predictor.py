@@ -74,13 +74,6 @@ class LayoutPredictor:
             unsure=unsure,
         )
 
-    def fastest(self, settings: Sequence[Setting], points: Floats, most: int) -> list[Setting]:
-        """The layouts that are expected to be faster than the default, best first; a search
-        measures what it tries, so no certainty is needed."""
-        scores = _scores(self.scorer, points)
-        order = scores.argsort(kind="stable")
-        return [settings[i] for i in order if scores[i] < 0][:most]
-
     def to_json(self) -> dict[str, Any]:
         return {
             "scorer": {"kind": self.scorer.kind, **self.scorer.to_json()},

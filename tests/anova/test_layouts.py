@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 
@@ -21,6 +22,7 @@ from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.eager import eager_limit
 from autotune.space.layout import LayoutMap
 from benchmarks.classwide_simulation import program
+from tests.cli.conftest import Cli
 
 MATE = "grid-mate-testbed"
 BELOW_EAGER = Setting.parse("model=tasks,factor=8,chunk=eager")
@@ -153,3 +155,14 @@ def test_the_proof_launches_each_program_s_own_setting() -> None:
 def _grid_space(place: dict[str, Value]) -> Space:
     facts = {"cells_x": 64, "cells_y": 64, "cells_z": 64}
     return load_space("mate-cloverleaf3d", None, place, facts)
+
+
+def test_a_rule_is_written_with_each_program_s_setting_and_is_not_published(cli: Cli) -> None:
+    asked = cli("classwide", MATE, "--no-measure", "--json", "-")
+    assert asked.code == 0, asked.err
+    document = json.loads(asked.out)
+    own = {row["app"]: row["setting"] for row in document["programs"]}
+    assert own["cloverleaf3d"] == {"local_y": 8, "odf": 8, "variant": "mate"}
+    refusal = cli("publish", "--from", f"classwide:{document['id']}")
+    assert refusal.code == 2
+    assert "[publish.layouts]" in refusal.err

@@ -168,6 +168,7 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
         *((f"grid-tarragon-{place}", 7) for place in ("node", "testbed")),
         *((f"grid-tpod-{place}", 20) for place in ("node", "testbed")),
         ("grid-cab-node", 18),
+        *((f"grid-layouts-{place}", 20) for place in ("node", "testbed")),
     ],
 )
 def test_shipped_plans_can_be_prepared(name: str, least: int, open_mpi: Library) -> None:
@@ -178,10 +179,11 @@ def test_shipped_plans_can_be_prepared(name: str, least: int, open_mpi: Library)
 
     def resolve(cell: PlanCell) -> Target:
         cluster = load_cluster("local")
+        nodes = 4 if cell.cluster == "tb4" else 2
         # Another name is that of a testbed, which is not up here.
         if cell.cluster != "local":
-            cluster = cluster.model_copy(update={"nodes": 2, "cores_per_node": 1})
-        return Target(load_app(cell.app), cell.input, cell.ranks, cluster, open_mpi, cores=2)
+            cluster = cluster.model_copy(update={"nodes": nodes, "cores_per_node": 1})
+        return Target(load_app(cell.app), cell.input, cell.ranks, cluster, open_mpi, cores=nodes)
 
     known = load_plan(name)
     prepared = prepare_dataset(known, known.select_cells([]), resolve)
