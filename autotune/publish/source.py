@@ -23,6 +23,7 @@ from autotune.measurement.result_checks import UNCHECKED, StoredAnswer, checks_w
 from autotune.measurement.study_executables import changed_executables
 from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
+from autotune.publish.source_place import latest_to_publish
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
 from autotune.space.outside_names import check_config_name, check_groups, known_names
@@ -354,11 +355,7 @@ def _classwide(ident: str, cluster: str, left_out: list[Note]) -> ClasswideResul
     """The result; ``left_out`` gets those that cannot be read."""
     if ident:
         return RESULTS.find(ident)
-    proven_result = RESULTS.latest(
-        cluster,
-        fits=lambda result: result.proven and result.programs is None,
-        say=left_out.append,
-    )
+    proven_result = latest_to_publish(cluster, left_out.append)
     if proven_result is None:
         newest = RESULTS.latest(cluster)
         remark = f" (the newest, classwide:{newest.id}, is not: {newest.why})" if newest else ""

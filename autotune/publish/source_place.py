@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from autotune.anova.classwide_result import RESULTS
+from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.collectives.algorithm_tables import TABLES
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.verify import loading_library, published_header
@@ -44,6 +44,16 @@ def cluster_of_source(source: str | None, store: Store) -> str:
     return "local"
 
 
+def latest_to_publish(cluster: str, say: Say = lambda note: None) -> ClasswideResult | None:
+    """The newest proven class-wide setting of a cluster that a file can hold; None without one.
+
+    ``say`` is told of results that cannot be read.
+    """
+    return RESULTS.latest(
+        cluster, fits=lambda one: one.proven and one.programs is None, say=say
+    )
+
+
 def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> tuple[str, str]:
     if kind == "study":
         key = store.find_study(ident).key.mpi
@@ -51,8 +61,9 @@ def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> tuple[s
     if kind == "collectives":
         table = TABLES.find(ident)
         return table.mpi["name"], table.mpi["version"]
-    result = RESULTS.find(ident) if ident else RESULTS.latest(cluster, fits=lambda one: one.proven)
-    return ("", "") if result is None else (result.mpi["name"], result.mpi["version"])
+    result = RESULTS.find(ident) if ident else latest_to_publish(cluster)
+    mpi = {} if result is None else result.mpi  # Empty if nothing was measured.
+    return mpi.get("name", ""), mpi.get("version", "")
 
 
 def files_by_library(paths: Sequence[Path]) -> list[tuple[Library, list[Path]]]:

@@ -23,6 +23,7 @@ from autotune.space.eager import eager_limit
 from autotune.space.layout import LayoutMap
 from benchmarks.classwide_simulation import program
 from tests.cli.conftest import Cli
+from tests.cli.conftest import cli as cli
 
 MATE = "grid-mate-testbed"
 BELOW_EAGER = Setting.parse("model=tasks,factor=8,chunk=eager")
