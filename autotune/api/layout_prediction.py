@@ -8,10 +8,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from autotune.api.over_decomposition import spaces_with_layouts
 from autotune.api.predict import ModelOrigin
 from autotune.comparison.comparison_document import ComparisonFigures
-from autotune.config.app import App, load_app
-from autotune.config.find import find_config, list_configs
 from autotune.document import Document, Omitted
 from autotune.errors import UsageError
 from autotune.json_types import Ends, Number, ValuesByName
@@ -23,8 +22,7 @@ from autotune.prediction.layout_model_file import (
 )
 from autotune.prediction.layout_points import layout_points
 from autotune.prediction.layout_predictor import NamedLayout
-from autotune.space import DEFAULT, Setting, Space, space_names
-from autotune.space.definition import KIND, read_definition
+from autotune.space import DEFAULT, Setting, Space
 from autotune.space.layout import LayoutMap
 from autotune.targets.rows import MpiChoiceRow
 from autotune.targets.target import Target
@@ -166,18 +164,6 @@ def predict_layout(
     if unseen and model is None and len(answer.setting):
         answer = replace(answer, setting=DEFAULT, gain=None, interval=None, unsure=UNSEEN)
     return LayoutPrediction(answer, layouts, target, trained_model, tuple(strange))
-
-
-def spaces_with_layouts(app: App) -> list[str]:
-    """The names of the spaces with words that the program understands: its own forms by their
-    general names, and spaces that are no other program's form."""
-    forms = {form for file in list_configs("apps") for form in load_app(file.name).spaces.values()}
-    names = set(app.spaces)
-    for name in space_names():
-        definition = read_definition(find_config(KIND, name))
-        if definition.requires in app.tunable and definition.layout.words and name not in forms:
-            names.add(name)
-    return sorted(names)
 
 
 def layout_candidates(layouts: LayoutMap) -> list[Setting]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from autotune.api.features import read_features
+from autotune.api.over_decomposition import OverDecomposition, over_decomposition
 from autotune.comparison.comparison_document import ComparisonFigures
 from autotune.config.cluster import read_cluster
 from autotune.document import Document, Omitted
@@ -145,6 +146,8 @@ class PredictionDocument(Document):
     check: ComparisonFigures | None
     """Comparison with the default (--check), as of compare without a, b and schema."""
     params_file: str | None
+    over_decomposition: OverDecomposition
+    """What tasks that hide communication could bring at most."""
     mpi_choice: Omitted[MpiChoiceRow] = None
     """Why the MPI library of the check was taken."""
 
@@ -230,6 +233,7 @@ class Prediction:
             ),
             check=check,
             params_file=params_file,
+            over_decomposition=over_decomposition(features),
             mpi_choice=None if target is None else target.choice_row,
         )
 

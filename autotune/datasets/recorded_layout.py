@@ -2,7 +2,7 @@
 
 Datasets that were recorded before spaces had words say the name of their space. The shipped space
 of that name, in the form that the application has today, provides the words. Parameters that were
-not varied have their defaults, and facts of the input come from the application.
+not varied have the words of their defaults, and facts of the input come from the application.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from autotune.space.definition import (
 )
 from autotune.space.expression import Compare, Constant, Expr, Name
 from autotune.space.expression import parse_expression as parse_expression
+from autotune.space.layout import same_layout
 from autotune.space.parameter import default_kind, divisor_expression, parse_levels
 from autotune.space.resolve import applies, keys_for, resolve, title
 from autotune.space.setting import Value, normalise_value
@@ -89,6 +90,8 @@ def check_file(name: str, library: Library) -> SpaceReport:
     if not any(finding.kind == "error" for finding in findings):
         space, more = _try_resolve(definition, file, library)
         findings += more
+    if space is not None:
+        findings += _layouts(space)
     return SpaceReport(file.path, title(library), tuple(findings), space)
 
 
@@ -99,6 +102,17 @@ def _try_resolve(
         return resolve(definition, file.name, file.path, library), []
     except UsageError as error:
         return None, [SpaceFinding("error", error.code, "", str(error))]
+
+
+def _layouts(space: Space) -> Iterator[SpaceFinding]:
+    if space.layout.words and (pair := same_layout(space)) is not None:
+        yield SpaceFinding(
+            "error",
+            "layout.same",
+            "layout.words",
+            f"{pair[0].key} and {pair[1].key} have the same words, so the setting does not follow "
+            "from them: add a word, or name the parameter in [layout.own]",
+        )
 
 
 def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFinding]:

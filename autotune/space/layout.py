@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from autotune.errors import UsageError
 from autotune.space.expression import Name
@@ -168,6 +169,27 @@ class LayoutMap:
     def _in_conditions(self, names: set[str]) -> set[str]:
         conditions = (p.when for p in self.space if p.name in names and p.when is not None)
         return {name for when in conditions for name in when.names}
+
+
+MOST_COMPARED = 500
+"""Settings among which two with the same layout are looked for."""
+
+
+def same_layout(space: Space) -> tuple[Setting, Setting] | None:
+    """Two settings of a space with the same layout, so that none of them follows from it.
+
+    None if there are none among the first :data:`MOST_COMPARED`, or if facts of the application's
+    input are missing, without which words have no value.
+    """
+    layouts = LayoutMap(space)
+    if len(layouts.words) < len(space.layout.words):
+        return None
+    by_layout: dict[str, Setting] = {}
+    for setting in islice(layouts.settings(frozenset(layouts.words)), MOST_COMPARED):
+        other = by_layout.setdefault(str(layouts.layout(setting)), setting)
+        if other != setting:
+            return other, setting
+    return None
 
 
 def _only_parameter(rules: LayoutRules, word: str) -> str | None:

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autotune.api.over_decomposition import over_decomposition
 from autotune.config.app import program_name
 from autotune.terminal.render import note_line, print_line, print_note, print_table
 from autotune.wording import percent, share, short_setting, size_words
@@ -52,6 +53,7 @@ def print_prediction(prediction: Prediction) -> None:
                 f"best score: {short_setting(answer.best.to_json())} (expected gain "
                 f"{percent(answer.best_gain)}); not recommended, because {answer.unsure}"
             )
+    _print_over_decomposition(prediction)
     if prediction.composition is not None:
         _print_notes(prediction)
         return
@@ -70,6 +72,22 @@ def print_prediction(prediction: Prediction) -> None:
             )
         )
     _print_notes(prediction)
+
+
+def _print_over_decomposition(prediction: Prediction) -> None:
+    """What hiding communication behind tasks could bring, if it is worth a search."""
+    room = over_decomposition(prediction.features)
+    if room.most_gain < WORTH:
+        return
+    where = (
+        f"its layout is varied by --space {' or '.join(room.spaces)}"
+        if room.spaces
+        else "no form of it with tasks is known here"
+    )
+    print_line(
+        f"over-decomposition that hides all communication would gain {share(room.most_gain)} at "
+        f"most; {where}"
+    )
 
 
 def _print_notes(prediction: Prediction) -> None:

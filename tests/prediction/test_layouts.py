@@ -14,14 +14,16 @@ from autotune.api.layout_prediction import (
     UNSEEN,
     layout_start,
     predict_layout,
-    spaces_with_layouts,
 )
+from autotune.api.over_decomposition import over_decomposition, spaces_with_layouts
 from autotune.api.search import begin_search
 from autotune.api.training import layout_kinds, train_layout_model
 from autotune.config.app import load_app
 from autotune.config.cluster import Cluster
+from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.notes import Note
+from autotune.prediction.examples import stored_features
 from autotune.prediction.layout_evaluation import ONE_LAYOUT, best_rules, evaluate_layouts
 from autotune.prediction.layout_examples import (
     LayoutExample,
@@ -279,3 +281,14 @@ def test_predict_writes_a_document(cli: Cli) -> None:
     document = json.loads(asked.out)
     assert document["schema"] == "autotune-layout-prediction-1"
     assert document["space"] == "mate-jacobi3d"
+
+
+def test_a_flat_program_is_told_what_over_decomposition_could_bring() -> None:
+    dataset = load("explore-testbed")
+    cell = next(cell for cell in dataset.cells if stored_features(dataset, cell) is not None)
+    features = stored_features(dataset, cell)
+    assert features is not None
+    room = over_decomposition(replace(features, app="jacobi3d"))
+    assert room.most_gain == features.values["comm_to_comp"]
+    assert {"mate", "tarragon", "tpod"} <= set(room.spaces)
+    assert over_decomposition(replace(features, app=None)).spaces == []

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from autotune.config.app import load_app
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space, space_names
+from autotune.space.check import check_file
 from autotune.space.layout import LayoutMap, ProgramLayout, process_grid
 from autotune.space.vocabulary import VOCABULARY
 from runner.programs.apps.common.grid import choose_grid
@@ -201,3 +202,12 @@ def test_words_are_no_part_of_the_hash(tmp_path: Path) -> None:
 def test_mistakes_are_refused(tmp_path: Path, words: str, code: str) -> None:
     with refused(UsageError, code):
         _own(tmp_path, OWN + words)
+
+
+def test_two_settings_with_the_same_words_are_a_mistake(tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(OWN + WORDS.replace("tiles * tiles", "(tiles > 1) + 1"))
+    report = check_file(str(file), NEW)
+    assert [finding.code for finding in report.errors] == ["layout.same"]
+    file.write_text(OWN + WORDS)
+    assert check_file(str(file), NEW).ok
