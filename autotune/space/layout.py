@@ -60,9 +60,7 @@ class LayoutMap:
         self.covered = tuple(
             name for name in space.names if name in behind and name not in self._rules.own
         )
-        self.own = {
-            name: self._rules.own.get(name, "") for name in space.names if name not in self.covered
-        }
+        self.own = {name: self._why_own(name) for name in space.names if name not in self.covered}
 
     def _lacks(self, word: str) -> str:
         """Why a word has no value in this space; "" if it has one."""
@@ -79,7 +77,16 @@ class LayoutMap:
         )
         if not unknown_names:
             return ""
-        return f"{', '.join(unknown_names)} not known: the input of the application says it"
+        return f"needs {', '.join(unknown_names)} of the application's input"
+
+    def _why_own(self, name: str) -> str:
+        """Why a parameter has no word; "" if the space does not say it."""
+        if name in self._rules.own:
+            return self._rules.own[name]
+        missing = [w for w in self._rules.words if w not in self.words]
+        if any(name in self._rules.names(word) for word in missing):
+            return f"{' and '.join(w for w in missing if name in self._rules.names(w))}, if known"
+        return ""
 
     def layout(self, setting: Mapping[str, Value]) -> ProgramLayout:
         """The layout of a setting of the space."""

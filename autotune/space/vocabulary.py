@@ -207,9 +207,9 @@ class Naming:
         return None if value is None else self.names.get(str(value), self.other)
 
     def __str__(self) -> str:
-        names = [f"{name} is {value}" for value, name in self.names.items()]
-        others = [f"{self.other} otherwise"] if self.other else []
-        return f"{self.parameter}: {', '.join([*names, *others])}"
+        names = [f"{value}: {name}" for value, name in self.names.items()]
+        others = [f"others: {self.other}"] if self.other else []
+        return f"{self.parameter} ({', '.join([*names, *others])})"
 
 
 @dataclass(frozen=True)
