@@ -12,6 +12,7 @@ from pathlib import Path
 from autotune.anova.classwide_result import RESULTS, ClasswideResult
 from autotune.collectives.algorithm_tables import TABLES
 from autotune.errors import AutotuneError, UsageError
+from autotune.notes import Say, unheard
 from autotune.publish.verify import loading_library, published_header
 from autotune.store import Store
 from runner.mpi.discover import find_library, launcher_of, libraries
@@ -44,14 +45,12 @@ def cluster_of_source(source: str | None, store: Store) -> str:
     return "local"
 
 
-def latest_to_publish(cluster: str, say: Say = lambda note: None) -> ClasswideResult | None:
+def latest_to_publish(cluster: str, say: Say = unheard) -> ClasswideResult | None:
     """The newest proven class-wide setting of a cluster that a file can hold; None without one.
 
     ``say`` is told of results that cannot be read.
     """
-    return RESULTS.latest(
-        cluster, fits=lambda one: one.proven and one.programs is None, say=say
-    )
+    return RESULTS.latest(cluster, fits=lambda one: one.proven and one.programs is None, say=say)
 
 
 def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> tuple[str, str]:
