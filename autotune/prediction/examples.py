@@ -22,7 +22,7 @@ from autotune.datasets.dataset import CALIBRATION, FEATURES
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.prediction.measured_cell import MeasuredCell
-from autotune.space import DEFAULT, Setting, Value
+from autotune.space import DEFAULT, Setting, Space, Value
 from autotune.wording import count
 from runner.files.paths import is_file
 from runner.trace import Features, FeaturesError, load_features
@@ -167,6 +167,11 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     return TrainingSet(tuple(examples), tuple(str(p) for p in places), defaults, tuple(notes))
 
 
+def has_own_parameters(space: Space) -> bool:
+    """True if parameters of a space belong to its program, so that no other program has them."""
+    return bool(space.requires) or any(p.target in _OF_THE_PROGRAM for p in space)
+
+
 def _example(
     dataset: Dataset,
     place: str | Path,
@@ -177,7 +182,7 @@ def _example(
     """The cell as an example, or why it cannot be one; ``place``: as the user gave it."""
     where = f"{dataset.name}/{cell.key}"
     space = dataset.space(cell)
-    if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
+    if has_own_parameters(space):
         words = f"{where} is left out: its parameters belong to the program itself"
         return Note("cell.own_parameters", words, {"cell": where})
     features = stored_features(dataset, cell)

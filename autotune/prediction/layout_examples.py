@@ -20,22 +20,17 @@ from autotune.anova.layout_table import family_of
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.errors import UsageError
 from autotune.notes import Note
+from autotune.prediction.examples import has_own_parameters
 from autotune.prediction.layout_points import layout_points
 from autotune.prediction.measured_cell import Floats, MeasuredCell
 from autotune.space import Setting
-from autotune.space.layout import LayoutMap
 from autotune.wording import count
-
-OF_THE_PROGRAM = ("arg", "resource")
-"""Parameters of these kinds change the program or its shape, and no other program has them."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayoutExample(MeasuredCell):
-    """One cell with its settings as points, shape (settings, columns), and as levels of words.
-
-    ``facts`` as of :class:`autotune.prediction.examples.Example`.
-    """
+    """One cell with its settings as points, shape (settings, columns), and as levels of words;
+    other fields as of :class:`autotune.prediction.examples.Example`."""
 
     key: str
     app: str
@@ -108,10 +103,7 @@ class LayoutTrainingSet:
 
 def has_layouts(dataset: Dataset, cell: Cell) -> bool:
     """True if the parameters of a cell belong to its program, and its space has words."""
-    space = dataset.space(cell)
-    if not space.requires and not any(p.target in OF_THE_PROGRAM for p in space):
-        return False
-    return bool(dataset.layouts(cell).words)
+    return has_own_parameters(dataset.space(cell)) and bool(dataset.layouts(cell).words)
 
 
 def only_layouts(places: Sequence[str | Path]) -> bool:
@@ -192,9 +184,3 @@ def _best(dataset: Dataset, cell: Cell) -> tuple[float, bool]:
     if null or not ratio < 1 or not math.isfinite(ratio):
         return 1.0, True
     return ratio, False
-
-
-def candidates(layouts: LayoutMap) -> list[Setting]:
-    """The settings of a space among which a layout is predicted: the default first, then those that
-    vary parameters with words only."""
-    return list(layouts.settings(frozenset(layouts.words)))

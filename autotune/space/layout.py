@@ -96,18 +96,12 @@ class LayoutMap:
         own = {name: value for name, value in canonical.items() if name not in self.covered}
         return ProgramLayout({w: v for w, v in words.items() if v is not None}, Setting(own))
 
-    def word(self, name: str, setting: Mapping[str, Value]) -> Value | None:
-        """One word under a setting; None if it has no value there."""
-        if name not in self.words:
-            return None
-        return _Scope(self.space, self._rules, setting).word(name)
-
     def setting(self, layout: ProgramLayout) -> Setting:
         """The setting of a layout; the inverse of :meth:`layout`.
 
         Raises :class:`UsageError` if no valid setting of the space has it.
         """
-        for setting in self._walk(layout.own, layout.words, 0, dict(layout.own)):
+        for setting in self._walk(layout.words, 0, dict(layout.own)):
             if self.space.is_canonical(setting) and self.layout(setting) == layout:
                 return setting
         raise UsageError(
@@ -146,7 +140,7 @@ class LayoutMap:
         return names | when.names if when is not None else names
 
     def _walk(
-        self, own: Setting, words: Mapping[str, Value], depth: int, values: dict[str, Value]
+        self, words: Mapping[str, Value], depth: int, values: dict[str, Value]
     ) -> Iterator[Setting]:
         if depth == len(self._order):
             yield Setting(values)
@@ -157,7 +151,7 @@ class LayoutMap:
                 values[name] = choice
             scope = _Scope(self.space, self._rules, values)
             if all(_equal(scope.word(word), words.get(word)) for word in decided_words):
-                yield from self._walk(own, words, depth + 1, values)
+                yield from self._walk(words, depth + 1, values)
             values.pop(name, None)
 
     def settings(self, words: frozenset[str]) -> Iterator[Setting]:
