@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
+import shlex
 
 from tests.launch_check.draw import NUMBER, drawn
-
-FAULTS = tomllib.loads(Path(__file__).with_name("planted.toml").read_text(encoding="utf-8"))
+from tests.launch_check.planted import FAULTS, facts_of
 
 
 def test_the_second_half_is_the_draw() -> None:
-    sources = [fault["source"] for fault in FAULTS["fault"]]
-    kinds = [fault["kind"] for fault in FAULTS["fault"] if fault["source"] == "drawn"]
+    sources = [fault["source"] for fault in FAULTS]
+    kinds = [fault["kind"] for fault in FAULTS if fault["source"] == "drawn"]
     assert len(sources) == 2 * NUMBER
     assert kinds == [draw.kind for draw in drawn()]
+
+
+def test_each_fault_is_a_line_with_facts() -> None:
+    for fault in FAULTS:
+        facts = facts_of(fault)
+        assert shlex.join(facts.line.words) == shlex.join(shlex.split(fault["line"]))

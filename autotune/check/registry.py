@@ -1,0 +1,27 @@
+"""All rules of the check, the gravest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autotune.check.finding import Finding
+from autotune.check.launch_facts import LaunchFacts
+from autotune.check.rule import Rule
+
+_RULES: tuple[type[Rule], ...] = ()
+
+RULES: tuple[Rule, ...] = tuple(
+    sorted((kind() for kind in _RULES), key=lambda rule: (-rule.weight, rule.code))
+)
+"""One of each, ordered by weight."""
+
+
+def examine(facts: LaunchFacts, rules: Iterable[Rule] = RULES) -> list[Finding]:
+    """The findings of all rules, the gravest first."""
+    findings = [finding for rule in rules for finding in rule.examine(facts)]
+    return sorted(findings, key=lambda finding: -finding.weight)
+
+
+def rule_of(code: str) -> Rule | None:
+    """The rule with this code; None if there is none."""
+    return next((rule for rule in RULES if rule.code == code), None)
