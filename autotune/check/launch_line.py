@@ -107,6 +107,10 @@ class LaunchLine:
         """The line with one more option, behind the others."""
         return replace(self, options=(*self.options, LineOption(words[0], words, words[1:])))
 
+    def with_first_option(self, *words: str) -> LaunchLine:
+        """The line with one more option, before the others."""
+        return replace(self, options=(LineOption(words[0], words, words[1:]), *self.options))
+
     def without(self, *names: str) -> LaunchLine:
         """The line without the options of these names, given without dashes."""
         return replace(self, options=tuple(one for one in self.options if one.bare not in names))

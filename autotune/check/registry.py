@@ -7,8 +7,12 @@ from collections.abc import Iterable
 from autotune.check.finding import Finding
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import Rule
+from autotune.check.rules import worlds
 
-_RULES: tuple[type[Rule], ...] = ()
+_RULES: tuple[type[Rule], ...] = (
+    worlds.OtherLibrary,
+    worlds.Singletons,
+)
 
 RULES: tuple[Rule, ...] = tuple(
     sorted((kind() for kind in _RULES), key=lambda rule: (-rule.weight, rule.code))
