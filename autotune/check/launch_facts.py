@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from autotune.check.finding import Certainty
 from autotune.check.launch_line import LaunchLine
 from autotune.check.transport_facts import TransportFacts
 from runner.cpus import count_cores
@@ -127,6 +128,10 @@ class LaunchFacts:
     """Version of Slurm; empty if it is not used."""
     mpi_types: tuple[str, ...] = ()
     """What ``srun --mpi=list`` names."""
+    slots: int | None = None
+    """Slots that hosts on the line, in a file or of the batch system have; None: none are named."""
+    hosts_here: bool = True
+    """True if all ranks are on this machine."""
     parameter_files: tuple[ParameterFile, ...] = ()
     """In the order in which they count, the first one before the others."""
     transport: TransportFacts = field(default_factory=TransportFacts)
@@ -135,6 +140,33 @@ class LaunchFacts:
     def rank_count(self) -> int | None:
         """Ranks of the launch: those of the line, else those that were seen."""
         return self.line.ranks or len(self.ranks) or None
+
+    @property
+    def usable_cores(self) -> int:
+        """Cores that the ranks on this node may use together: those of their masks if they were
+        seen, within the quota."""
+        cpus = frozenset().union(*(rank.cpus for rank in self.ranks)) or self.node.cpus
+        cores = count_cores(cpus)
+        if self.node.cpus and not self.line.is_srun:
+            cores = self.node.cores
+        quota = self.node.quota
+        return cores if quota is None else max(1, min(cores, int(quota)))
+
+    @property
+    def ranks_here(self) -> int:
+        """Ranks on this node, as far as it is known."""
+        return len(self.ranks) or (self.rank_count or 1 if self.hosts_here else 0)
+
+    @property
+    def thread_counts(self) -> tuple[int, ...]:
+        """Threads that compute, of each rank that was seen."""
+        return tuple(max(1, len(rank.threads)) for rank in self.ranks)
+
+    @property
+    def certainty(self) -> Certainty:
+        """How the number of threads is known: counted, or as variables ask for them."""
+        dry = self.outcome is None or self.outcome.dry
+        return Certainty.LIKELY if dry else Certainty.SEEN
 
     @property
     def rank_variables(self) -> dict[str, str]:

@@ -125,6 +125,15 @@ class LaunchLine:
         """The line with another launcher."""
         return replace(self, launcher=launcher)
 
+    def with_ranks(self, ranks: int) -> LaunchLine:
+        """The line with another number of ranks."""
+        old = next((one for one in reversed(self.options) if one.treatment == "ranks"), None)
+        if old is None:
+            return self.with_first_option("-n", str(ranks))
+        if len(old.words) == 2:
+            return self.with_replaced(old, old.words[0], str(ranks))
+        return self.with_replaced(old, "-n", str(ranks))
+
     def with_program(self, *program: str) -> LaunchLine:
         """The line with another program, which is the only one."""
         return replace(self, program=program, rest=())
@@ -135,7 +144,7 @@ class LaunchLine:
             old = f"{name}={self.assignments[name]}"
             before = tuple(f"{name}={value}" if word == old else word for word in self.before)
             return replace(self, before=before)
-        line = self._without_variable(name)
+        line = self.without_variable(name)
         option, *form = self.variable_words
         if form[0] == "LIST":
             return line._exported(f"{name}={value}")
@@ -148,7 +157,12 @@ class LaunchLine:
         before = tuple(word for word in self.before if not word.startswith(f"{name}="))
         return replace(self, before=(f"{name}={value}", *before))
 
-    def _without_variable(self, name: str) -> LaunchLine:
+    def behind(self, *words: str) -> LaunchLine:
+        """The line behind another command, such as ``taskset -c 0-1``."""
+        return replace(self, before=(*self.before, *words))
+
+    def without_variable(self, name: str) -> LaunchLine:
+        """The line without the option that gives ranks this variable."""
         options = tuple(
             one
             for one in self.options

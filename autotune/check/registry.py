@@ -7,11 +7,25 @@ from collections.abc import Iterable
 from autotune.check.finding import Finding
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import Rule
-from autotune.check.rules import worlds
+from autotune.check.rules import binding, memory, slots, slurm, threads, worlds
 
 _RULES: tuple[type[Rule], ...] = (
     worlds.OtherLibrary,
     worlds.Singletons,
+    binding.OneCore,
+    binding.TwoRanks,
+    binding.SameCores,
+    binding.OtherJobOnCores,
+    threads.Crowded,
+    threads.Quota,
+    threads.Cpuset,
+    threads.Waiting,
+    slots.TooFewSlots,
+    slots.NoYield,
+    slurm.CpusPerTask,
+    slurm.ExportNone,
+    memory.HugePages,
+    memory.NumaBalancing,
 )
 
 RULES: tuple[Rule, ...] = tuple(

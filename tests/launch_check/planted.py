@@ -8,7 +8,9 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+from autotune.check.finding import Finding
 from autotune.check.launch_facts import (
     LaunchFacts,
     LaunchOutcome,
@@ -17,7 +19,9 @@ from autotune.check.launch_facts import (
     RankFacts,
 )
 from autotune.check.launch_line import LaunchLine, parse_line
+from autotune.check.registry import examine
 from runner.cpus import cpus_of
+from runner.mpi.hosts import host_list
 from runner.mpi.library import Library
 from runner.mpi.linkage import LinkedLibrary
 
@@ -55,11 +59,24 @@ def facts_of(fault: Mapping[str, Any]) -> LaunchFacts:
         node=NodeFacts("node", cpus, cpus, jobs=jobs, **more),
         ranks=ranks,
         outcome=LaunchOutcome(True, 0 if ranks else 1, 0.5),
+        slots=_slots(line),
         slurm_version=tuple(map(int, fault.get("slurm", "").split(".")))
         if "slurm" in fault
         else (),
         mpi_types=("none", "pmi2", "pmix") if line.is_srun else (),
     )
+
+
+def findings_of(fault: Mapping[str, Any]) -> dict[str, Finding]:
+    """The findings about a planted fault by their code, on a machine with the CPUs of the list."""
+    facts = facts_of(fault)
+    with patch("runner.cpus.available_cpus", return_value=facts.node.cpus):
+        return {one.code: one for one in examine(facts)}
+
+
+def _slots(line: LaunchLine) -> int | None:
+    hosts = line.option("host")
+    return None if hosts is None else host_list(hosts.values[0], "--host").total
 
 
 def _prefix(title: str) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from autotune.check.registry import RULES, examine
-from tests.launch_check.planted import FAULTS, facts_of
+from autotune.check.registry import RULES
+from tests.launch_check.planted import FAULTS, findings_of
 
 CODES = {rule.code for rule in RULES}
 
@@ -18,7 +18,7 @@ NAMED = [fault for fault in FAULTS if fault["code"] in CODES]
 
 @pytest.mark.parametrize("fault", NAMED, ids=lambda fault: str(fault["name"]))
 def test_a_planted_fault_is_named_with_the_right_line(fault: dict[str, Any]) -> None:
-    findings = {one.code: one for one in examine(facts_of(fault))}
+    findings = findings_of(fault)
     assert fault["code"] in findings
     line = findings[fault["code"]].corrected_line
     assert line is not None
