@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from autotune.check.finding import Finding
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import Rule
-from autotune.check.rules import binding, memory, slots, slurm, threads, worlds
+from autotune.check.rules import binding, launch, memory, slots, slurm, threads, worlds
 
 _RULES: tuple[type[Rule], ...] = (
     worlds.OtherLibrary,
     worlds.Singletons,
+    launch.Fails,
     binding.OneCore,
     binding.TwoRanks,
     binding.SameCores,

@@ -52,8 +52,8 @@ class OneCore(Rule):
             return  # There are no more cores: it is a matter of the number of threads.
         line = _with_room(facts, threads)
         yield self.finding(
-            f"{count(threads, 'thread')} of rank {worst.rank} share {count(cores, 'core')} (CPUs "
-            f"{cpu_list(worst.cpus)}), while the node has {facts.node.cores}",
+            f"{count(threads, 'thread')} of rank {worst.rank} share {count(cores, 'core')} "
+            f"({_named(worst.cpus)}), while the node has {facts.node.cores}",
             f"{threads} threads in turns on {count(cores, 'core')}: up to {threads / cores:.2g} "
             "times as long",
             facts.certainty,
@@ -103,11 +103,11 @@ class TwoRanks(Rule):
         cpus, ranks = shared
         line = _with_room(facts, max(facts.thread_counts))
         yield self.finding(
-            f"{ranks} ranks are bound to {count(count_cores(cpus), 'core')} (CPUs "
-            f"{cpu_list(cpus)}); the node has {facts.node.cores}",
+            f"{ranks} ranks are bound to {count(count_cores(cpus), 'core')} "
+            f"({_named(cpus)}); the node has {facts.node.cores}",
             f"ranks in turns on one core: {ranks / count_cores(cpus):.2g} times as long or more",
             Certainty.SEEN,
-            where=f"CPUs {cpu_list(cpus)}",
+            where=_named(cpus),
             corrected_line=None if line is None else line.words,
             comparison=True,
         )
@@ -168,11 +168,10 @@ class OtherJobOnCores(Rule):
 
     def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
         """A finding for the first other job that is bound to cores of these ranks."""
-        own = frozenset().union(*(rank.cpus for rank in facts.ranks))
-        if not own or (own == facts.node.cpus and len(facts.ranks) < facts.node.cores):
-            return
+        node = facts.node.cpus
+        own = frozenset().union(*(rank.cpus for rank in facts.ranks if rank.cpus < node))
         for job in facts.node.jobs:
-            cpus = _bound_cpus(job, facts.node.cpus)
+            cpus = _bound_cpus(job, node)
             if common := cpus & own:
                 yield self._of_job(facts, job, common, own)
                 return
@@ -186,14 +185,19 @@ class OtherJobOnCores(Rule):
         if line is None and count_cores(own) < facts.node.cores:
             line = unbound(facts)
         return self.finding(
-            f"ranks are bound to CPUs {cpu_list(common)}, and so is another job: pid {job.pid}, "
-            f"{job.command[:60]}",
+            f"this launch and another job (pid {job.pid}, {job.command[:40]}) are both bound to "
+            f"{_named(common)}",
             "two jobs in turns on the same cores: each takes twice as long or more",
             Certainty.SEEN,
-            where=f"CPUs {cpu_list(common)}",
+            where=_named(common),
             corrected_line=None if line is None else line.words,
             advice="to give each job cores of its own:  autotune cluster split 2",
         )
+
+
+def _named(cpus: frozenset[int]) -> str:
+    """CPUs by their numbers: ``CPU 0``, ``CPUs 0-3``."""
+    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {cpu_list(cpus)}"
 
 
 def _bound_cpus(job: OtherJob, node: frozenset[int]) -> frozenset[int]:

@@ -137,7 +137,7 @@ _ACTIVE = {
     "KMP_BLOCKTIME": ("inf", "0"),
     "KMP_LIBRARY": ("turnaround", "throughput"),
 }
-"""Variables that let threads of OpenMP wait without giving their core away: how such a value begins,
+"""Variables that let threads of OpenMP keep their core while they wait: how such a value begins,
 and a value that gives it away."""
 
 

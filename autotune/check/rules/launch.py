@@ -1,0 +1,42 @@
+"""The launch itself: whether the launcher starts the ranks at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.launch_facts import LaunchFacts
+from autotune.check.rule import Rule
+from autotune.check.rules.slots import TooFewSlots
+
+_FRAMES = frozenset("-=*#")
+
+
+class Fails(Rule):
+    """The launcher starts no rank."""
+
+    code = "launch.fails"
+    weight = Weight.WRONG
+    summary = "the launcher does not start the ranks"
+    explanation = (
+        "The launcher ended with an error before any rank was seen: an option that it does not "
+        "have, a program that it does not find, hosts that it does not reach. What the launcher "
+        "said is printed below the findings."
+    )
+
+    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+        """A finding if the launch failed and no rank was seen; a refusal for slots has its own."""
+        outcome = facts.outcome
+        if outcome is None or facts.ranks or not outcome.exit_code:
+            return
+        if any(True for _ in TooFewSlots().examine(facts)):
+            return
+        lines = (line.strip() for line in outcome.error_tail.splitlines())
+        said = next((line for line in lines if line and not set(line) <= _FRAMES), "")
+        yield self.finding(
+            f"{facts.line.launcher_name} ended with exit code {outcome.exit_code}"
+            + (f": {said}" if said else ""),
+            "nothing is started",
+            Certainty.SEEN,
+            where=facts.line.launcher,
+        )
