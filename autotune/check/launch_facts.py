@@ -143,13 +143,8 @@ class LaunchFacts:
 
     @property
     def usable_cores(self) -> int:
-        """Cores that the ranks on this node may use together: those of their masks if they were
-        seen, within the quota."""
-        cpus = frozenset().union(*(rank.cpus for rank in self.ranks)) or self.node.cpus
-        cores = count_cores(cpus)
-        if self.node.cpus and not self.line.is_srun:
-            cores = self.node.cores
-        quota = self.node.quota
+        """Cores that the ranks of this node may use together, within the quota."""
+        cores, quota = self.node.cores, self.node.quota
         return cores if quota is None else max(1, min(cores, int(quota)))
 
     @property

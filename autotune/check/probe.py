@@ -90,16 +90,14 @@ def rank_number(environment: Mapping[str, str]) -> int | None:
 def world_size(environment: Mapping[str, str], family: str, version: str) -> int | None:
     """Ranks of the world that a program of this family finds by its variables; None: unknown.
 
-    It is 1 where the launcher speaks another protocol than the family.
+    It is 1 where the launcher speaks another protocol than the family: PMIx for Open MPI, PMI for
+    MPICH and Intel MPI. Builds for Slurm may speak both.
     """
     pmix, pmi = "PMIX_RANK" in environment, bool({"PMI_RANK", "PMI_FD"} & environment.keys())
-    speaks = {
-        "openmpi": pmix or (version.startswith("4.") and pmi),
-        "mpich": pmi or pmix,
-        "impi": pmi or pmix,
-    }.get(family)
-    if speaks is None:
+    own, other = (pmix, pmi) if family == "openmpi" else (pmi, pmix)
+    if other and not own and "SLURM_PROCID" in environment and not version.startswith("5."):
         return None
+    if not own:
+        return 1
     sizes = (environment.get(name, "") for name in SIZE_VARIABLES)
-    size = next((int(text) for text in sizes if text.isdecimal()), None)
-    return size if speaks else 1
+    return next((int(text) for text in sizes if text.isdecimal()), None)

@@ -12,6 +12,7 @@ from autotune.check.rules import binding, launch, memory, slots, slurm, threads,
 _RULES: tuple[type[Rule], ...] = (
     worlds.OtherLibrary,
     worlds.Singletons,
+    worlds.MixedVersions,
     launch.Fails,
     binding.OneCore,
     binding.TwoRanks,

@@ -40,7 +40,7 @@ def print_launch(launch: CheckedLaunch) -> None:
     print_line(f"{score} {text or 'nothing is wrong with this line'}", bold=True)
     for finding in launch.findings:
         print_finding(finding)
-    if launch.error_tail and launch.exit_code:
+    if launch.error_tail and {"launch.fails"} >= {one.code for one in launch.findings}:
         last = [line for line in launch.error_tail.splitlines() if line.strip()][-6:]
         print_line(f"The launch ended with exit code {launch.exit_code}:")
         for line in last:

@@ -48,17 +48,19 @@ def facts_of(fault: Mapping[str, Any]) -> LaunchFacts:
         OtherJob(100 + number, job["command"], tuple(map(cpus_of, job["cpus"])))
         for number, job in enumerate(fault.get("jobs", ()))
     )
-    more = {k: v for k, v in node.items() if k != "cpus"}
+    online = cpus_of(node.get("online_cpus", node["cpus"]))
+    more = {k: v for k, v in node.items() if k not in ("cpus", "online_cpus")}
     ranks = _ranks(fault, line, cpus)
+    exit_code, said = fault.get("exit_code", 0 if ranks else 1), fault.get("error", "")
     return LaunchFacts(
         line,
         environment=fault.get("environment", {}),
         library=library,
         program_library=LinkedLibrary(f"{_prefix(own)}/lib/libmpi.so", *own.split()),
         program_launcher=f"{_prefix(own)}/bin/mpirun" if own != fault["library"] else "",
-        node=NodeFacts("node", cpus, cpus, jobs=jobs, **more),
+        node=NodeFacts("node", cpus, online, jobs=jobs, **more),
         ranks=ranks,
-        outcome=LaunchOutcome(True, 0 if ranks else 1, 0.5),
+        outcome=LaunchOutcome(True, exit_code, 0.5, said),
         slots=_slots(line),
         slurm_version=tuple(map(int, fault.get("slurm", "").split(".")))
         if "slurm" in fault

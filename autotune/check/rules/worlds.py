@@ -8,6 +8,8 @@ from autotune.check.finding import Certainty, Finding, Weight
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import Rule
 from autotune.wording import count
+from runner.mpi.library import Library
+from runner.mpi.linkage import LinkedLibrary
 
 _PROTOCOLS = {
     "openmpi": ("pmix", "pmix_v5", "pmix_v4", "pmix_v3"),
@@ -34,10 +36,9 @@ class OtherLibrary(Rule):
     def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
         """A finding if both libraries are known and cannot form one job."""
         own, library = facts.program_library, facts.library
-        if own is None or library is None or facts.line.is_srun:
+        if own is None or library is None or facts.line.is_srun or (facts.rank_count or 1) < 2:
             return
-        same_series = own.version.split(".")[0] == library.version.split(".")[0]
-        if own.family == library.family and (own.family != "openmpi" or same_series):
+        if own.family == library.family and (_same_series(own, library) or not _is_alone(facts)):
             return
         if {own.family, library.family} <= {"mpich", "impi"} and not _is_alone(facts):
             return  # Hydra's protocol is common to both.
@@ -52,6 +53,42 @@ class OtherLibrary(Rule):
             where=own.place,
             corrected_line=line if facts.program_launcher else None,
         )
+
+
+class MixedVersions(Rule):
+    """Launcher and program are of two versions of one library, and still form one job."""
+
+    code = "worlds.mixed_versions"
+    weight = Weight.SLIGHT
+    summary = "the launcher is of another version than the library of the program"
+    explanation = (
+        "Open MPI 4.1 and 5.0 can start each other's programs, because both speak PMIx. But the "
+        "launcher reads parameters, files and options as its own version does, and the ranks know "
+        "those of theirs: a name that one of them lacks does nothing. Which library the ranks "
+        "load may even depend on the launcher. The cure is the launcher of the program's library."
+    )
+
+    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+        """A finding if both are of one family and of two series, and the ranks are one job."""
+        own, library = facts.program_library, facts.library
+        if own is None or library is None or facts.line.is_srun or own.family != library.family:
+            return
+        if _same_series(own, library) or ((facts.rank_count or 1) > 1 and _is_alone(facts)):
+            return
+        line = facts.line.with_launcher(facts.program_launcher).words
+        yield self.finding(
+            f"{facts.line.launcher} is of {_title(library.family, library.version)}, and the "
+            f"program is linked with {_title(own.family, own.version)} ({own.place})",
+            "parameters that only one of the two versions has do nothing",
+            Certainty.KNOWN,
+            where=own.place,
+            corrected_line=line if facts.program_launcher else None,
+        )
+
+
+def _same_series(own: LinkedLibrary, library: Library) -> bool:
+    """True for versions of one major number, or of a family whose versions all fit together."""
+    return own.family != "openmpi" or own.version.split(".")[0] == library.version.split(".")[0]
 
 
 class Singletons(Rule):
