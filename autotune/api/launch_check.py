@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.check.comparison import comparison_command
-from autotune.check.finding import Finding
+from autotune.check.finding import LaunchFinding
 from autotune.check.gather import Start, gather
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.launch_line import parse_line
@@ -211,7 +211,7 @@ def checked(facts: LaunchFacts, reason: str, number: int | None = None) -> Check
     )
 
 
-def _row(finding: Finding, facts: LaunchFacts) -> FoundFault:
+def _row(finding: LaunchFinding, facts: LaunchFacts) -> FoundFault:
     line, command = finding.corrected_line, None
     if finding.comparison and line is not None:
         command = comparison_command(facts.line, line, facts.library)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from autotune.check.launch_line import LaunchLine, parse_line
-from autotune.targets.wrapped_launcher import is_assignment
+from autotune.targets.wrapped_launcher import is_assignment, split_wrappers
 from runner.mpi.library import Library
 
 _PLACEMENT = {"map-by": "map_by", "bind-to": "bind_to", "rank-by": "rank_by"}
@@ -19,7 +19,8 @@ def comparison_command(
 
     autotune starts ranks with the library's own launcher, so lines of srun have no such command.
     """
-    if line.is_srun:
+    place, _ = split_wrappers((*line.before, line.launcher))
+    if line.is_srun or place.first:
         return None
     other = parse_line(corrected, library)
     first, second = _setting(line), _setting(other)
@@ -30,8 +31,10 @@ def comparison_command(
     settings = (
         _text({n: v for n, v in values.items() if n in names}) for values in (first, second)
     )
+    place, _ = split_wrappers((*base.before, line.launcher))
+    before = () if place.before == ["env"] else place.before
     program = (base.launcher, *(word for option in base.options for word in option.words))
-    return (*base.before, "autotune", "compare", *settings, "--", *program, *base.program)
+    return (*before, "autotune", "compare", *settings, "--", *program, *place.behind, *base.program)
 
 
 def _setting(line: LaunchLine) -> dict[str, str]:

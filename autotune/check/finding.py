@@ -46,7 +46,7 @@ class Certainty(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class LaunchFinding:
     """One fault of a launch.
 
     ``statement`` says what is, ``cost`` why it costs time or results, ``where`` names the rank,

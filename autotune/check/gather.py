@@ -24,6 +24,7 @@ from autotune.check.probe import probe_program, read_records, world_size
 from autotune.check.watch import LaunchWatch
 from autotune.targets.launcher_line import as_user_types
 from autotune.targets.mpi_need import MpiNeed, need_of
+from autotune.targets.wrapped_launcher import is_assignment
 from runner.cpus import count_cores
 from runner.errors import RunnerError
 from runner.files.paths import is_file
@@ -178,12 +179,13 @@ def _started(facts: LaunchFacts, start: Start, timeout_s: float) -> LaunchFacts:
     """The facts with those of a launch: of the program, or of the probe."""
     if start is Start.NONE or shutil.which(facts.line.launcher, path=_path(facts)) is None:
         return facts
-    if start is Start.PROGRAM:
-        facts = _with_program(facts, timeout_s)
-        if facts.ranks or facts.outcome is None or facts.outcome.exit_code != 0:
-            return facts
-        # It ended before a look saw its ranks.
-    return _with_probe(facts)
+    if start is Start.PROBE:
+        return _with_probe(facts)
+    facts = _with_program(facts, timeout_s)
+    if facts.ranks:
+        return facts
+    # It ended before a look saw its ranks: the probe says where they would run.
+    return replace(facts, ranks=_with_probe(facts).ranks)
 
 
 def _path(facts: LaunchFacts) -> str | None:
@@ -193,7 +195,23 @@ def _path(facts: LaunchFacts) -> str | None:
 def _request(facts: LaunchFacts, line: LaunchLine, timeout_s: float) -> ExecRequest:
     environment = {**facts.environment, **(_ROOT if os.geteuid() == 0 else {})}
     most = _RECORD_BYTES * max(16, facts.rank_count or 0)
-    return ExecRequest(line.words, environment, timeout_s=timeout_s, tail_bytes=most)
+    return ExecRequest(
+        _executable(line, environment), environment, timeout_s=timeout_s, tail_bytes=most
+    )
+
+
+def _executable(line: LaunchLine, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The words of the line that can be executed without a shell.
+
+    Leading assignments are in the environment already, and words of a shell (``time``, ``exec``)
+    are left out with what is before the launcher if no program has their name.
+    """
+    words = list(line.before)
+    while words and is_assignment(words[0]):
+        words.pop(0)
+    if words and shutil.which(words[0], path=environment.get("PATH")) is None:
+        words = []
+    return (*words, *line.words[len(line.before) :])
 
 
 def _with_probe(facts: LaunchFacts) -> LaunchFacts:

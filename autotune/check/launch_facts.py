@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from autotune.check.finding import Certainty
 from autotune.check.launch_line import LaunchLine
-from autotune.check.transport_facts import TransportFacts
+from autotune.check.transport_facts import SeenTransport
 from runner.cpus import count_cores
 from runner.mpi.library import Library
 from runner.mpi.linkage import LinkedLibrary
@@ -99,7 +99,7 @@ class LaunchOutcome:
 
 
 @dataclass(frozen=True)
-class ParameterFile:
+class FileInForce:
     """A file of parameters that the library reads, with its values in order of the file."""
 
     path: str
@@ -132,9 +132,9 @@ class LaunchFacts:
     """Slots that hosts on the line, in a file or of the batch system have; None: none are named."""
     hosts_here: bool = True
     """True if all ranks are on this machine."""
-    parameter_files: tuple[ParameterFile, ...] = ()
+    parameter_files: tuple[FileInForce, ...] = ()
     """In the order in which they count, the first one before the others."""
-    transport: TransportFacts = field(default_factory=TransportFacts)
+    transport: SeenTransport = field(default_factory=SeenTransport)
 
     @property
     def rank_count(self) -> int | None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autotune.check.finding import Finding
+from autotune.check.finding import LaunchFinding
 from autotune.check.launch_facts import LaunchFacts
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 from autotune.check.rules import binding, launch, memory, slots, slurm, threads, worlds
 
-_RULES: tuple[type[Rule], ...] = (
-    worlds.OtherLibrary,
+_RULES: tuple[type[LaunchRule], ...] = (
+    worlds.ForeignLauncher,
     worlds.Singletons,
     worlds.MixedVersions,
     launch.Fails,
@@ -21,7 +21,7 @@ _RULES: tuple[type[Rule], ...] = (
     threads.Crowded,
     threads.Quota,
     threads.Cpuset,
-    threads.Waiting,
+    threads.ActiveWaiting,
     slots.TooFewSlots,
     slots.NoYield,
     slurm.CpusPerTask,
@@ -30,18 +30,18 @@ _RULES: tuple[type[Rule], ...] = (
     memory.NumaBalancing,
 )
 
-RULES: tuple[Rule, ...] = tuple(
+RULES: tuple[LaunchRule, ...] = tuple(
     sorted((kind() for kind in _RULES), key=lambda rule: (-rule.weight, rule.code))
 )
 """One of each, ordered by weight."""
 
 
-def examine(facts: LaunchFacts, rules: Iterable[Rule] = RULES) -> list[Finding]:
+def examine(facts: LaunchFacts, rules: Iterable[LaunchRule] = RULES) -> list[LaunchFinding]:
     """The findings of all rules, the gravest first."""
     findings = [finding for rule in rules for finding in rule.examine(facts)]
     return sorted(findings, key=lambda finding: -finding.weight)
 
 
-def rule_of(code: str) -> Rule | None:
+def rule_of(code: str) -> LaunchRule | None:
     """The rule with this code; None if there is none."""
     return next((rule for rule in RULES if rule.code == code), None)

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 
 if TYPE_CHECKING:
     from autotune.check.launch_facts import LaunchFacts
 
 
-class Rule(ABC):
+class LaunchRule(ABC):
     """One kind of fault; a class has one code, and its rule may find it several times.
 
     A rule reads facts and never starts anything. It yields nothing where a fact is unknown: a false
@@ -20,7 +20,7 @@ class Rule(ABC):
     """
 
     code: ClassVar[str]
-    """``area.fault``, stable; docs/reference/codes.md lists all."""
+    """``area.fault``, stable; docs/howto/check.md lists all."""
     weight: ClassVar[Weight]
     """The usual weight, by which the rules are ordered; a finding may have a smaller one."""
     summary: ClassVar[str]
@@ -29,7 +29,7 @@ class Rule(ABC):
     """Some sentences for ``--why``: what happens, why it costs, how it is found and cured."""
 
     @abstractmethod
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """The findings of this rule."""
 
     def finding(
@@ -43,9 +43,9 @@ class Rule(ABC):
         corrected_line: tuple[str, ...] | None = None,
         comparison: bool = False,
         advice: str = "",
-    ) -> Finding:
+    ) -> LaunchFinding:
         """A finding with the code of this rule, and its weight unless another one is given."""
-        return Finding(
+        return LaunchFinding(
             self.code,
             self.weight if weight is None else weight,
             statement,

@@ -61,7 +61,12 @@ def launch_lines(path: Path) -> list[ScriptLine]:
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
-    except (OSError, UnicodeDecodeError, ValueError) as problem:
+    except UnicodeDecodeError:
+        raise UsageError(
+            f"{path} is not a script: expected one, or a launch line such as mpirun -n 4 {path}",
+            code="check.script",
+        ) from None
+    except (OSError, ValueError) as problem:
         raise UsageError(f"{path} cannot be read: {problem}", code="check.script") from None
     found = list(_Reader().read(text))
     if not found:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class TransportFacts:
+class SeenTransport:
     """Transports of one launch; empty: nothing was seen."""
 
     in_force: str = ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from autotune.check.finding import Finding
+from autotune.check.finding import LaunchFinding
 from autotune.check.launch_facts import (
     LaunchFacts,
     LaunchOutcome,
@@ -69,7 +69,7 @@ def facts_of(fault: Mapping[str, Any]) -> LaunchFacts:
     )
 
 
-def findings_of(fault: Mapping[str, Any]) -> dict[str, Finding]:
+def findings_of(fault: Mapping[str, Any]) -> dict[str, LaunchFinding]:
     """The findings about a planted fault by their code, on a machine with the CPUs of the list."""
     facts = facts_of(fault)
     with patch("runner.cpus.available_cpus", return_value=facts.node.cpus):

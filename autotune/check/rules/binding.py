@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from autotune.check.corrections import on_cpus, unbound, with_cores_each, with_threads
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts, OtherJob, RankFacts
 from autotune.check.launch_line import LaunchLine
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 from autotune.check.rules.slurm import CpusPerTask
 from autotune.wording import count
 from runner.cpus import count_cores, cpu_list, with_siblings
@@ -27,7 +27,7 @@ def _with_room(facts: LaunchFacts, threads: int) -> LaunchLine | None:
     return line if line is None or cores == threads else with_threads(line, facts, cores)
 
 
-class OneCore(Rule):
+class OneCore(LaunchRule):
     """A rank computes with more threads than it has cores."""
 
     code = "binding.one_core"
@@ -41,7 +41,7 @@ class OneCore(Rule):
         "OMP_NUM_THREADS asks for. The cure is a core for each thread."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if a rank has fewer cores than threads while cores of the node are free."""
         crowded = [rank for rank in facts.ranks if _lacks_cores(rank)]
         if not crowded or TwoRanks.shared(facts) or CpusPerTask.applies(facts):
@@ -70,7 +70,7 @@ def _lacks_cores(rank: RankFacts) -> bool:
     return bool(rank.cpus) and len(rank.threads) > count_cores(cpus)
 
 
-class TwoRanks(Rule):
+class TwoRanks(LaunchRule):
     """Ranks are bound to the same core though there are enough cores."""
 
     code = "cores.two_ranks"
@@ -95,7 +95,7 @@ class TwoRanks(Rule):
                 return cpus, inside
         return None
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding for the first set of CPUs with too many ranks."""
         shared = self.shared(facts)
         if shared is None:
@@ -113,7 +113,7 @@ class TwoRanks(Rule):
         )
 
 
-class SameCores(Rule):
+class SameCores(LaunchRule):
     """The threads of all ranks are pinned to the same cores."""
 
     code = "threads.same_cores"
@@ -127,7 +127,7 @@ class SameCores(Rule):
         "each has cores of its own."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if pinned threads of two ranks have one core, and their ranks have more."""
         pinned = [rank for rank in facts.ranks if _is_pinned(rank)]
         cores = Counter(thread for rank in pinned for thread in set(rank.threads))
@@ -153,7 +153,7 @@ def _is_pinned(rank: RankFacts) -> bool:
     return bool(rank.threads) and all(thread < rank.cpus for thread in rank.threads)
 
 
-class OtherJobOnCores(Rule):
+class OtherJobOnCores(LaunchRule):
     """Ranks are bound to cores to which another job is bound."""
 
     code = "cores.other_job"
@@ -166,7 +166,7 @@ class OtherJobOnCores(Rule):
         "cluster split N divides a node."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding for the first other job that is bound to cores of these ranks."""
         node = facts.node.cpus
         own = frozenset().union(*(rank.cpus for rank in facts.ranks if rank.cpus < node))
@@ -178,7 +178,7 @@ class OtherJobOnCores(Rule):
 
     def _of_job(
         self, facts: LaunchFacts, job: OtherJob, common: frozenset[int], own: frozenset[int]
-    ) -> Finding:
+    ) -> LaunchFinding:
         others = (_bound_cpus(one, facts.node.cpus) for one in facts.node.jobs)
         free = sorted(facts.node.cpus - with_siblings(frozenset().union(*others)))
         line = on_cpus(facts, frozenset(free[: len(own)])) if len(free) >= len(own) else None

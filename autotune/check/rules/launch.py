@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 from autotune.check.rules.slots import TooFewSlots
 
 _FRAMES = frozenset("-=*#")
 
 
-class Fails(Rule):
+class Fails(LaunchRule):
     """The launcher starts no rank."""
 
     code = "launch.fails"
@@ -24,7 +24,7 @@ class Fails(Rule):
         "said is printed below the findings."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if the launch failed and no rank was seen; a refusal for slots has its own."""
         outcome = facts.outcome
         if outcome is None or facts.ranks or not outcome.exit_code:

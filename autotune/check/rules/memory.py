@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 
 _LARGE = 1 << 30
 """Bytes of a rank from which on the size of pages matters."""
@@ -14,7 +14,7 @@ _TUNABLES = "GLIBC_TUNABLES"
 _HUGE = "glibc.malloc.hugetlb=1"
 
 
-class HugePages(Rule):
+class HugePages(LaunchRule):
     """Large arrays lie on small pages."""
 
     code = "memory.huge_pages"
@@ -27,7 +27,7 @@ class HugePages(Rule):
         "GLIBC_TUNABLES=glibc.malloc.hugetlb=1. The memory of each rank is read from /proc."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if ranks are large, huge pages are to be asked for, and none are in use."""
         sizes = [(rank.resident_bytes or 0, rank.huge_bytes) for rank in facts.ranks]
         small = [size for size, huge in sizes if size >= _LARGE and huge is not None]
@@ -49,7 +49,7 @@ class HugePages(Rule):
         )
 
 
-class NumaBalancing(Rule):
+class NumaBalancing(LaunchRule):
     """The kernel looks for pages to move though ranks are bound."""
 
     code = "memory.numa_balancing"
@@ -61,7 +61,7 @@ class NumaBalancing(Rule):
         "and only pay for it. It is a setting of the machine: sysctl kernel.numa_balancing=0."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding on a machine with several memory nodes whose ranks are bound and large."""
         node = facts.node
         is_bound = bool(facts.ranks) and all(

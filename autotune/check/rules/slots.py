@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from autotune.check.corrections import YIELD, yielding
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.launch_line import LaunchLine
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 from autotune.wording import count
 from runner.cpus import count_cores
 from runner.mpi.discover import adapter
@@ -19,7 +19,7 @@ _REFUSAL = re.compile(r"not enough slots|are requested by the application|slots 
 _TRUE = ("1", "true", "yes", "t", "y", "enabled")
 
 
-class TooFewSlots(Rule):
+class TooFewSlots(LaunchRule):
     """The launcher refuses the launch because it counts fewer slots than ranks."""
 
     code = "slots.too_few"
@@ -32,7 +32,7 @@ class TooFewSlots(Rule):
         "cores, and --oversubscribe where there are none."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if the launcher refused, or if its hosts have fewer slots than ranks."""
         library, ranks = facts.library, facts.line.ranks
         if library is None or ranks is None or not adapter(library).counts_slots:
@@ -79,7 +79,7 @@ def may_oversubscribe(facts: LaunchFacts) -> bool:
     return "oversubscribe" in words or any("oversubscribe" in value.lower() for value in values)
 
 
-class NoYield(Rule):
+class NoYield(LaunchRule):
     """Ranks outnumber the cores, and a rank that waits keeps its core."""
 
     code = "oversubscription.no_yield"
@@ -94,7 +94,7 @@ class NoYield(Rule):
         "(mpi_yield_when_idle, I_MPI_WAIT_MODE), or fewer ranks."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if ranks outnumber the cores and the library does not yield by itself."""
         ranks, cores = facts.ranks_here, _cores(facts)
         if ranks <= cores or not cores or facts.library is None or yields(facts):

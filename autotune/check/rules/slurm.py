@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 
 _SINCE = (22, 5)
 """The first version of Slurm whose srun ignores SLURM_CPUS_PER_TASK."""
 
 
-class CpusPerTask(Rule):
+class CpusPerTask(LaunchRule):
     """srun does not inherit the processors per task of its job."""
 
     code = "slurm.cpus_per_task"
@@ -39,7 +39,7 @@ class CpusPerTask(Rule):
             and not _have_cpus(facts, int(number))
         )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if tasks have fewer CPUs than the job asked for, or were not seen."""
         if not self.applies(facts):
             return
@@ -60,7 +60,7 @@ def _have_cpus(facts: LaunchFacts, number: int) -> bool:
     return bool(facts.ranks) and all(len(rank.cpus) >= number for rank in facts.ranks)
 
 
-class ExportNone(Rule):
+class ExportNone(LaunchRule):
     """srun hides the variables of the script from the ranks."""
 
     code = "slurm.export_none"
@@ -73,7 +73,7 @@ class ExportNone(Rule):
         "or `unset SLURM_EXPORT_ENV` in the script."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if srun inherits the restriction, and a variable that matters is lost."""
         asked = facts.rank_variables.get("SLURM_EXPORT_ENV", "ALL").split(",")
         if not facts.line.is_srun or "ALL" in asked or facts.line.option("export") is not None:

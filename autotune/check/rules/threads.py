@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autotune.check.corrections import threads_variable, with_threads
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 from autotune.wording import count
 
 
@@ -19,7 +19,7 @@ def _weight(ratio: float) -> Weight:
     return Weight.OVER_TWICE if ratio >= 2 else Weight.TENTH
 
 
-class Quota(Rule):
+class Quota(LaunchRule):
     """The control group allows less processor time than the ranks and threads use."""
 
     code = "cgroup.quota"
@@ -38,7 +38,7 @@ class Quota(Rule):
         quota = facts.node.quota
         return quota is not None and bool(facts.ranks) and _total(facts) > quota + 0.5
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if the quota is exceeded."""
         quota = facts.node.quota
         if quota is None or not self.exceeded(facts):
@@ -63,7 +63,7 @@ class Quota(Rule):
         )
 
 
-class Cpuset(Rule):
+class Cpuset(LaunchRule):
     """The control group or the shell allows fewer cores than there are ranks."""
 
     code = "cgroup.cpuset"
@@ -76,7 +76,7 @@ class Cpuset(Rule):
         "ask for more of them."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if the ranks would have cores without the restriction, and lack them now."""
         node, ranks = facts.node, facts.ranks_here
         if not ranks or node.cpus >= node.online_cpus or facts.line.is_srun:
@@ -95,7 +95,7 @@ class Cpuset(Rule):
         )
 
 
-class Crowded(Rule):
+class Crowded(LaunchRule):
     """Ranks and their threads are more than the cores."""
 
     code = "threads.crowded"
@@ -108,7 +108,7 @@ class Crowded(Rule):
         "they are those that variables ask for. The cure is fewer threads: cores divided by ranks."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if ranks have several threads, and all together more than the cores."""
         ranks, total, cores = len(facts.ranks), _total(facts), facts.usable_cores
         if not ranks or total <= cores or total <= ranks or Quota.exceeded(facts):
@@ -141,7 +141,7 @@ _ACTIVE = {
 and a value that gives it away."""
 
 
-class Waiting(Rule):
+class ActiveWaiting(LaunchRule):
     """Threads wait actively though they outnumber the cores."""
 
     code = "threads.waiting"
@@ -154,7 +154,7 @@ class Waiting(Rule):
         "kernel takes it away from one that waits. The cure is a passive policy, or fewer threads."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding for each variable, if ranks and threads outnumber the cores."""
         total, cores = _total(facts), facts.usable_cores
         if not facts.ranks or total <= cores or total <= len(facts.ranks):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autotune.check.finding import Certainty, Finding, Weight
+from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
-from autotune.check.rule import Rule
+from autotune.check.rule import LaunchRule
 from autotune.wording import count
 from runner.mpi.library import Library
 from runner.mpi.linkage import LinkedLibrary
@@ -19,7 +19,7 @@ _PROTOCOLS = {
 """What each family can speak with Slurm, the best first."""
 
 
-class OtherLibrary(Rule):
+class ForeignLauncher(LaunchRule):
     """The program is linked with another MPI library than the launcher's."""
 
     code = "worlds.other_library"
@@ -33,7 +33,7 @@ class OtherLibrary(Rule):
         "launcher of that library."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if both libraries are known and cannot form one job."""
         own, library = facts.program_library, facts.library
         if own is None or library is None or facts.line.is_srun or (facts.rank_count or 1) < 2:
@@ -55,7 +55,7 @@ class OtherLibrary(Rule):
         )
 
 
-class MixedVersions(Rule):
+class MixedVersions(LaunchRule):
     """Launcher and program are of two versions of one library, and still form one job."""
 
     code = "worlds.mixed_versions"
@@ -68,7 +68,7 @@ class MixedVersions(Rule):
         "load may even depend on the launcher. The cure is the launcher of the program's library."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if both are of one family and of two series, and the ranks are one job."""
         own, library = facts.program_library, facts.library
         if own is None or library is None or facts.line.is_srun or own.family != library.family:
@@ -91,7 +91,7 @@ def _same_series(own: LinkedLibrary, library: Library) -> bool:
     return own.family != "openmpi" or own.version.split(".")[0] == library.version.split(".")[0]
 
 
-class Singletons(Rule):
+class Singletons(LaunchRule):
     """Ranks that do not know each other though launcher and program have the same library."""
 
     code = "worlds.singletons"
@@ -104,7 +104,7 @@ class Singletons(Rule):
         "the ranks, or from the variables that the launcher gives them."
     )
 
-    def examine(self, facts: LaunchFacts) -> Iterator[Finding]:
+    def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if more than one rank was started and each is alone."""
         if (facts.rank_count or 1) < 2 or not _is_alone(facts) or _library_differs(facts):
             return
@@ -122,7 +122,7 @@ def _is_alone(facts: LaunchFacts) -> bool:
 
 
 def _library_differs(facts: LaunchFacts) -> bool:
-    return any(True for _ in OtherLibrary().examine(facts))
+    return any(True for _ in ForeignLauncher().examine(facts))
 
 
 def _with_protocol(facts: LaunchFacts) -> tuple[str, ...] | None:
