@@ -19,7 +19,7 @@ from pathlib import Path
 from autotune.check.launch_facts import LaunchFacts, LaunchOutcome, NodeFacts, RankFacts
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.check.node import other_jobs, read_node
-from autotune.check.pools import pool_size, pools_of_program
+from autotune.check.pools import expected_threads, pools_of_program
 from autotune.check.probe import probe_program, read_records, world_size
 from autotune.check.watch import LaunchWatch
 from autotune.targets.launcher_line import as_user_types
@@ -253,11 +253,6 @@ def _with_worlds(facts: LaunchFacts, ranks: tuple[RankFacts, ...]) -> tuple[Rank
 
 
 def _expected(rank: RankFacts, pools: frozenset[str] | None) -> RankFacts:
-    """The rank with the threads that the program's libraries would start; the probe has one.
-
-    ``pools`` is None for a script: it has as many threads as OMP_NUM_THREADS says, if it does.
-    """
-    kinds = ("gomp",) if pools is None else pools
-    sizes = [pool_size(pool, rank.environment, len(rank.cpus)) for pool in kinds]
-    threads = (rank.cpus,) * max(sizes, default=1)
+    """The rank with the threads that the program's libraries would start; the probe has one."""
+    threads = (rank.cpus,) * expected_threads(pools, rank.environment, len(rank.cpus))
     return replace(rank, threads=threads, pools=tuple(sorted(pools or ())))

@@ -16,7 +16,7 @@ _BALANCING = Path("/proc/sys/kernel/numa_balancing")
 _PTRACE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
-def read_node() -> NodeFacts:
+def read_node(*, with_jobs: bool = True) -> NodeFacts:
     """This machine and the MPI jobs of others on it; some milliseconds."""
     machine = describe_machine()
     balancing = _number(_BALANCING)
@@ -30,7 +30,7 @@ def read_node() -> NodeFacts:
         huge_pages=_chosen(_text(_HUGE_PAGES)),
         numa_balancing=None if balancing is None else balancing > 0,
         numa_nodes=machine.numa_nodes,
-        jobs=other_jobs(),
+        jobs=other_jobs() if with_jobs else (),
     )
 
 

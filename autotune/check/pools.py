@@ -43,6 +43,17 @@ def pools_of_program(words: Sequence[str]) -> frozenset[str] | None:
     return pools_in(output_of(("ldd", path), whatever_code=True))
 
 
+def expected_threads(
+    pools: frozenset[str] | None, environment: Mapping[str, str], cpus: int
+) -> int:
+    """Threads of a rank on so many CPUs, as its libraries and variables say.
+
+    ``pools`` is None for a script: it has as many threads as OMP_NUM_THREADS says, if it does.
+    """
+    kinds = frozenset({"gomp"}) if pools is None else pools
+    return max((pool_size(pool, environment, cpus) for pool in kinds), default=1)
+
+
 def pool_size(pool: str, environment: Mapping[str, str], cpus: int) -> int:
     """Threads of a pool: as many as a variable says, else one for each CPU of the rank.
 
