@@ -16,7 +16,7 @@ from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from autotune.check.launch_facts import LaunchFacts, LaunchOutcome, NodeFacts, RankFacts
+from autotune.check.launch_facts import LaunchFacts, LaunchOutcome, RankFacts
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.check.node import other_jobs, read_node
 from autotune.check.pools import expected_threads, pools_of_program
@@ -25,10 +25,10 @@ from autotune.check.watch import LaunchWatch
 from autotune.targets.launcher_line import as_user_types
 from autotune.targets.mpi_need import MpiNeed, need_of
 from autotune.targets.wrapped_launcher import is_assignment
-from runner.cpus import count_cores
 from runner.errors import RunnerError
 from runner.files.paths import is_file
 from runner.mpi.discover import adapter, find_library, identify
+from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
 from runner.mpi.linkage import LinkedLibrary, identify_file, installation_of
 from runner.scheduler import allocation
@@ -74,6 +74,7 @@ def gather(
         completion = pool.submit(_completed, bare)
         node = read_node()
         own = _program_library(need)
+        hosts = _hosts(line, bare, environment)
         facts = LaunchFacts(
             line,
             environment,
@@ -81,8 +82,9 @@ def gather(
             program_library=own,
             program_launcher=_program_launcher(need, bare),
             node=node,
-            slots=_slots(line, bare, environment, node),
-            hosts_here=not allocation(environment).several,
+            slots=None if hosts is None else hosts.with_own_cores(node.cores).total,
+            hosts_here=not allocation(environment).several
+            and (hosts is None or hosts.on_this_machine),
             slurm_version=_slurm_version(line, environment),
             mpi_types=_mpi_types(line, environment),
         )
@@ -132,20 +134,17 @@ def _program_launcher(need: MpiNeed | None, library: Library | None) -> str:
     return as_user_types([own.launcher], own.launcher)[0]
 
 
-def _slots(
-    line: LaunchLine, library: Library | None, environment: Mapping[str, str], node: NodeFacts
-) -> int | None:
-    """The slots of the hosts that are named, if all are this machine; None if none are named."""
+def _hosts(
+    line: LaunchLine, library: Library | None, environment: Mapping[str, str]
+) -> Hosts | None:
+    """The hosts that the line, a file or the batch system names; None if none are named."""
     if library is None or line.is_srun:
         return None
     options = [word for option in line.options for word in option.words]
     try:
-        hosts = adapter(library).hosts(options, environment, Path.cwd())
+        return adapter(library).hosts(options, environment, Path.cwd())
     except RunnerError:
         return None
-    if hosts is None or not hosts.on_this_machine:
-        return None
-    return hosts.with_own_cores(count_cores(node.online_cpus)).total
 
 
 def _slurm_version(line: LaunchLine, environment: Mapping[str, str]) -> tuple[int, ...]:

@@ -40,7 +40,7 @@ class TooFewSlots(LaunchRule):
         if facts.line.is_srun or facts.ranks or may_oversubscribe(facts):
             return
         is_refused = facts.outcome is not None and bool(_REFUSAL.search(facts.outcome.error_tail))
-        slots = facts.slots
+        slots = facts.slots if facts.hosts_here else None
         if not is_refused and (slots is None or slots >= ranks):
             return
         number = facts.node.cores if slots is None else slots
