@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from autotune.check.corrections import YIELD
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.targets.wrapped_launcher import is_assignment, split_wrappers
+from runner.mpi.intel import WAIT_MODE
 from runner.mpi.library import Library
 
+_ALWAYS = frozenset({YIELD, WAIT_MODE})
+"""Parameters that autotune itself sets where ranks outnumber the cores."""
 _PLACEMENT = {"map-by": "map_by", "bind-to": "bind_to", "rank-by": "rank_by"}
 
 
@@ -26,7 +30,7 @@ def comparison_command(
     first, second = _setting(line), _setting(other)
     names = {name for name in {*first, *second} if first.get(name) != second.get(name)}
     base = _without(line, names)
-    if not names or base.words != _without(other, names).words:
+    if not names or names & _ALWAYS or base.words != _without(other, names).words:
         return None
     settings = (
         _text({n: v for n, v in values.items() if n in names}) for values in (first, second)
@@ -68,4 +72,5 @@ def _without(line: LaunchLine, names: set[str]) -> LaunchLine:
 
 
 def _text(values: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={value}" for name, value in sorted(values.items())) or "default"
+    quoted = {n: f'"{v}"' if "," in v else v for n, v in values.items()}
+    return ",".join(f"{name}={value}" for name, value in sorted(quoted.items())) or "default"

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
 
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.launch_line import LaunchLine
+from autotune.targets.wrapped_launcher import wrapper_length
 from runner.cpus import cpu_list
 from runner.mpi.discover import adapter
 from runner.mpi.intel import WAIT_MODE
@@ -22,6 +25,8 @@ _POOL_VARIABLES = {
     "mkl": "MKL_NUM_THREADS",
     "blis": "BLIS_NUM_THREADS",
 }
+_CPU_LIST = "GOMP_CPU_AFFINITY"
+_PINNING_COMMANDS = ("taskset", "numactl")
 _PINNING = ("I_MPI_PIN_PROCESSOR_LIST", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_CELL", "I_MPI_PIN_ORDER")
 
 
@@ -46,9 +51,38 @@ def with_threads(line: LaunchLine, facts: LaunchFacts, number: int) -> LaunchLin
     return line.with_variable(threads_variable(facts), str(number))
 
 
+def without_pinning(line: LaunchLine) -> LaunchLine:
+    """The line without ``taskset`` and ``numactl``, which give all ranks the same CPUs."""
+    for wrapper in _PINNING_COMMANDS:
+        line = replace(line, before=_without_command(line.before, wrapper))
+        line = replace(line, program=_without_command(line.program, wrapper))
+    return line
+
+
+def _without_command(words: tuple[str, ...], command: str) -> tuple[str, ...]:
+    """The words without a command that wraps what follows, and without its own words."""
+    at = 0
+    while at < len(words) and (count := wrapper_length(words[at:])):
+        if PurePath(words[at]).name == command:
+            return (*words[:at], *words[at + count :])
+        at += count
+    return words
+
+
+def _without_cpu_list(line: LaunchLine, facts: LaunchFacts) -> LaunchLine:
+    """The line without a list of CPUs that would be the same for the threads of all ranks."""
+    if _CPU_LIST not in facts.rank_variables:
+        return line
+    line = line.without_variable(_CPU_LIST)
+    if _CPU_LIST in line.assignments:
+        before = tuple(word for word in line.before if not word.startswith(f"{_CPU_LIST}="))
+        return replace(line, before=before)
+    return replace(line, before=("env", "-u", _CPU_LIST, *line.before))
+
+
 def with_cores_each(facts: LaunchFacts, number: int) -> LaunchLine | None:
     """The line with which every rank is bound to ``number`` cores of its own."""
-    line = facts.line
+    line = _without_cpu_list(without_pinning(facts.line), facts)
     match family_of(facts):
         case "openmpi":
             return _mapped(line.without("rankfile", "rf", "cpu-list", "cpu-set", "bind-to"), number)
@@ -129,8 +163,6 @@ def yielding(facts: LaunchFacts) -> LaunchLine | None:
             if line.is_srun or f"OMPI_MCA_{YIELD}" in facts.rank_variables:
                 return line.with_variable(f"OMPI_MCA_{YIELD}", "1")
             return line.with_options("--mca", YIELD, "1")
-        case "mpich":
-            return line.with_variable("MPIR_CVAR_POLLS_BEFORE_YIELD", "1000")
         case "impi":
             return line.without_variable("I_MPI_THREAD_YIELD").with_variable(WAIT_MODE, "1")
     return None

@@ -19,12 +19,17 @@ from pathlib import Path
 from autotune.check.launch_facts import LaunchFacts, LaunchOutcome, RankFacts
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.check.node import other_jobs, read_node
-from autotune.check.pools import expected_threads, pools_of_program
+from autotune.check.pools import (
+    PINNING,
+    expected_threads,
+    pinned_threads,
+    pools_of_program,
+)
 from autotune.check.probe import probe_program, read_records, world_size
 from autotune.check.watch import LaunchWatch
 from autotune.targets.launcher_line import as_user_types
 from autotune.targets.mpi_need import MpiNeed, need_of
-from autotune.targets.wrapped_launcher import is_assignment
+from autotune.targets.wrapped_launcher import is_assignment, split_wrappers
 from runner.errors import RunnerError
 from runner.files.paths import is_file
 from runner.mpi.discover import adapter, find_library, identify
@@ -182,7 +187,10 @@ def _started(facts: LaunchFacts, start: Start, timeout_s: float) -> LaunchFacts:
         return _with_probe(facts)
     facts = _with_program(facts, timeout_s)
     if facts.ranks:
-        return facts
+        if not any(name in rank.environment for rank in facts.ranks for name in PINNING):
+            return facts
+        masks = _with_probe(facts).ranks
+        return replace(facts, ranks=_with_launcher_masks(facts.ranks, masks))
     # It ended before a look saw its ranks: the probe says where they would run.
     return replace(facts, ranks=_with_probe(facts).ranks)
 
@@ -214,7 +222,7 @@ def _executable(line: LaunchLine, environment: Mapping[str, str]) -> tuple[str, 
 
 
 def _with_probe(facts: LaunchFacts) -> LaunchFacts:
-    line = facts.line.with_program(*probe_program())
+    line = facts.line.with_program(*_wrappers(facts.line.program), *probe_program())
     with Supervisor() as supervisor:
         result = supervisor.run(_request(facts, line, PROBE_S))
     pools = pools_of_program(facts.line.program)
@@ -231,6 +239,13 @@ def _with_program(facts: LaunchFacts, timeout_s: float) -> LaunchFacts:
             result = supervisor.run(_request(facts, facts.line, timeout_s))
     outcome = LaunchOutcome(False, _exit_code(result), result.wall_s, result.stderr)
     return replace(facts, ranks=_with_worlds(facts, watch.ranks()), outcome=outcome)
+
+
+def _wrappers(program: Sequence[str]) -> tuple[str, ...]:
+    """The commands before a program, such as ``numactl -C 0``, which may change its CPUs."""
+    _, rest = split_wrappers(program)
+    words = tuple(program[: len(program) - len(rest)])
+    return words if words and shutil.which(words[0]) else ()
 
 
 def _exit_code(result: ExecResult) -> int | None:
@@ -253,5 +268,20 @@ def _with_worlds(facts: LaunchFacts, ranks: tuple[RankFacts, ...]) -> tuple[Rank
 
 def _expected(rank: RankFacts, pools: frozenset[str] | None) -> RankFacts:
     """The rank with the threads that the program's libraries would start; the probe has one."""
-    threads = (rank.cpus,) * expected_threads(pools, rank.environment, len(rank.cpus))
+    number = expected_threads(pools, rank.environment, len(rank.cpus))
+    is_openmp = number > 1 if pools is None else bool(pools & {"gomp", "iomp"})
+    threads = (rank.cpus,) * number
+    if is_openmp:
+        threads = pinned_threads(rank.environment, rank.cpus, number)
     return replace(rank, threads=threads, pools=tuple(sorted(pools or ())))
+
+
+def _with_launcher_masks(
+    ranks: tuple[RankFacts, ...], probed: tuple[RankFacts, ...]
+) -> tuple[RankFacts, ...]:
+    """The ranks of a program with the CPUs that the launcher gives them.
+
+    Where OpenMP pins the main thread, its mask says nothing of the launcher's.
+    """
+    masks = {rank.rank: rank.cpus for rank in probed}
+    return tuple(replace(rank, cpus=masks.get(rank.rank, rank.cpus)) for rank in ranks)

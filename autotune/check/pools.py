@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 
 from autotune.targets.wrapped_launcher import split_wrappers
+from runner.cpus import parse_cpus
 from runner.mpi.abi import is_elf
 from runner.mpi.output import output_of
 
@@ -52,6 +54,30 @@ def expected_threads(
     """
     kinds = frozenset({"gomp"}) if pools is None else pools
     return max((pool_size(pool, environment, cpus) for pool in kinds), default=1)
+
+
+def pinned_threads(
+    environment: Mapping[str, str], cpus: frozenset[int], number: int
+) -> tuple[frozenset[int], ...]:
+    """The CPUs of each thread of OpenMP in a rank on ``cpus``, one core after the other if pinned.
+
+    A list of CPUs (GOMP_CPU_AFFINITY) is absolute; other variables count within the rank.
+    """
+    listed = environment.get("GOMP_CPU_AFFINITY", "").replace(" ", ",").strip(",")
+    binding = environment.get("OMP_PROC_BIND", "").lower().partition(",")[0]
+    places: list[frozenset[int]] = []
+    with suppress(ValueError):
+        places = [frozenset({cpu}) for cpu in sorted(parse_cpus(listed))] if listed else []
+    if not places and binding in ("true", "close", "spread", "master", "primary"):
+        places = [frozenset({cpu}) for cpu in sorted(cpus)]
+    if not places:
+        return (cpus,) * number
+    step = max(1, len(places) // number) if binding == "spread" else 1
+    return tuple(places[thread * step % len(places)] for thread in range(number))
+
+
+PINNING = ("OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY")
+"""Variables by which run-time libraries of OpenMP pin threads, the main one included."""
 
 
 def pool_size(pool: str, environment: Mapping[str, str], cpus: int) -> int:

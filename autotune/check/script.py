@@ -24,6 +24,8 @@ _OPENING = frozenset({"if", "for", "while", "until", "case", "function", "select
 _CLOSING = frozenset({"fi", "done", "esac"})
 _JOINS = frozenset({"then", "do", "else", "{", "!"})
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_ATTACHED = re.compile(r"-[cnN]\d+")
+"""A short option with its value in one word."""
 _DIRECTIVES = {
     "cpus-per-task": "SLURM_CPUS_PER_TASK",
     "c": "SLURM_CPUS_PER_TASK",
@@ -101,6 +103,8 @@ class _Reader:
             words = shlex.split(line, comments=False)[1:]
             pairs = zip(words, [*words[1:], ""], strict=True)
             for word, after in pairs:
+                if _ATTACHED.fullmatch(word):
+                    word, after = word[:2], word[2:]
                 name, equals, value = word.lstrip("-").partition("=")
                 variable = _DIRECTIVES.get(name) if word.startswith("-") else None
                 if variable is not None:

@@ -63,6 +63,18 @@ MORE: list[tuple[str, dict[str, Any], str]] = [
         "",
     ),
     (
+        "launch.fails",
+        {
+            "line": "mpirun -n 4 --host localhost:4 ./a.out",
+            "library": "openmpi 5.0.11",
+            "node": {"cpus": "0-1"},
+            "ranks": [],
+            "error": "A request was made to bind that would require binding\n"
+            "processes to more cpus than are available in your allocation:\n",
+        },
+        "mpirun -n 4 --host localhost:4 --bind-to none ./a.out",
+    ),
+    (
         "worlds.mixed_versions",
         {
             "line": "mpirun -n 2 ./a.out",
@@ -98,7 +110,7 @@ MORE: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "fault", "right"), MORE, ids=[code for code, _, _ in MORE])
+@pytest.mark.parametrize(("code", "fault", "right"), MORE, ids=range(len(MORE)))
 def test_a_fault_is_named_with_its_line(code: str, fault: dict[str, Any], right: str) -> None:
     line = findings_of(fault)[code].corrected_line
     assert shlex.join(line or ()) == right

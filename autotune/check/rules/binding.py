@@ -47,13 +47,14 @@ class OneCore(LaunchRule):
         if not crowded or TwoRanks.shared(facts) or CpusPerTask.applies(facts):
             return
         worst = max(crowded, key=lambda rank: len(rank.threads) / count_cores(rank.cpus))
-        threads, cores = len(worst.threads), count_cores(worst.cpus)
+        cpus = frozenset().union(*worst.threads)
+        threads, cores = len(worst.threads), count_cores(cpus)
         if _cores_each(facts, threads) <= cores:
             return  # There are no more cores: it is a matter of the number of threads.
         line = _with_room(facts, threads)
         yield self.finding(
             f"{count(threads, 'thread')} of rank {worst.rank} share {count(cores, 'core')} "
-            f"({_named(worst.cpus)}), while the node has {facts.node.cores}",
+            f"({_named(cpus)}), while the node has {facts.node.cores}",
             f"{threads} threads in turns on {count(cores, 'core')}: up to {threads / cores:.2g} "
             "times as long",
             facts.certainty,
@@ -89,6 +90,8 @@ class TwoRanks(LaunchRule):
         if len(facts.ranks) < 2 or len(facts.ranks) > facts.usable_cores:
             return None
         masks = Counter(rank.cpus for rank in facts.ranks if rank.cpus)
+        if facts.line.is_srun and len(masks) == 1:
+            return None  # These are the CPUs of the job.
         for cpus in masks:
             inside = sum(number for other, number in masks.items() if other <= cpus)
             if cpus < facts.node.cpus and inside > count_cores(cpus):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from autotune.check.corrections import unbound
 from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import LaunchRule
 from autotune.check.rules.slots import TooFewSlots
 
+_OVERLOAD = re.compile(r"binding\s+(?:more\s+)?processes\s+(?:to\s+more|than)\s+cpus", re.I)
+"""What Open MPI says if it would have to bind two ranks to one core."""
 _FRAMES = frozenset("-=*#")
 
 
@@ -33,10 +37,12 @@ class Fails(LaunchRule):
             return
         lines = (line.strip() for line in outcome.error_tail.splitlines())
         said = next((line for line in lines if line and not set(line) <= _FRAMES), "")
+        line = unbound(facts) if _OVERLOAD.search(outcome.error_tail) else None
         yield self.finding(
             f"{facts.line.launcher_name} ended with exit code {outcome.exit_code}"
             + (f": {said}" if said else ""),
             "nothing is started",
             Certainty.SEEN,
             where=facts.line.launcher,
+            corrected_line=None if line is None else line.words,
         )
