@@ -185,14 +185,12 @@ def _started(facts: LaunchFacts, start: Start, timeout_s: float) -> LaunchFacts:
         return facts
     if start is Start.PROBE:
         return _with_probe(facts)
-    facts = _with_program(facts, timeout_s)
-    if facts.ranks:
-        if not any(name in rank.environment for rank in facts.ranks for name in PINNING):
-            return facts
-        masks = _with_probe(facts).ranks
-        return replace(facts, ranks=_with_launcher_masks(facts.ranks, masks))
-    # It ended before a look saw its ranks: the probe says where they would run.
-    return replace(facts, ranks=_with_probe(facts).ranks)
+    facts, is_certain = _with_program(facts, timeout_s)
+    pinning = any(name in rank.environment for rank in facts.ranks for name in PINNING)
+    if facts.ranks and is_certain and not pinning:
+        return facts
+    # The probe says where the launcher puts the ranks.
+    return replace(facts, ranks=_placed(facts.ranks, _with_probe(facts).ranks, pinning))
 
 
 def _path(facts: LaunchFacts) -> str | None:
@@ -231,14 +229,16 @@ def _with_probe(facts: LaunchFacts) -> LaunchFacts:
     return replace(facts, ranks=_with_worlds(facts, ranks), outcome=outcome)
 
 
-def _with_program(facts: LaunchFacts, timeout_s: float) -> LaunchFacts:
+def _with_program(facts: LaunchFacts, timeout_s: float) -> tuple[LaunchFacts, bool]:
+    """The facts with those of a run of the program; and whether its ranks' CPUs are certain."""
     with Supervisor() as supervisor:
         supervisor.start()
         assert supervisor.pid is not None
         with LaunchWatch(supervisor.pid) as watch:
             result = supervisor.run(_request(facts, facts.line, timeout_s))
     outcome = LaunchOutcome(False, _exit_code(result), result.wall_s, result.stderr)
-    return replace(facts, ranks=_with_worlds(facts, watch.ranks()), outcome=outcome)
+    facts = replace(facts, ranks=_with_worlds(facts, watch.ranks()), outcome=outcome)
+    return facts, watch.is_settled
 
 
 def _wrappers(program: Sequence[str]) -> tuple[str, ...]:
@@ -276,12 +276,27 @@ def _expected(rank: RankFacts, pools: frozenset[str] | None) -> RankFacts:
     return replace(rank, threads=threads, pools=tuple(sorted(pools or ())))
 
 
-def _with_launcher_masks(
-    ranks: tuple[RankFacts, ...], probed: tuple[RankFacts, ...]
+def _placed(
+    ranks: tuple[RankFacts, ...], probed: tuple[RankFacts, ...], pinning: bool
 ) -> tuple[RankFacts, ...]:
     """The ranks of a program with the CPUs that the launcher gives them.
 
-    Where OpenMP pins the main thread, its mask says nothing of the launcher's.
+    A program that ended soon may have been seen while hwloc moved it; of one without ranks those of
+    the probe are taken. With ``pinning`` its threads have CPUs of their own.
     """
-    masks = {rank.rank: rank.cpus for rank in probed}
-    return tuple(replace(rank, cpus=masks.get(rank.rank, rank.cpus)) for rank in ranks)
+    own = {rank.rank: rank for rank in ranks}
+    if own.keys() != {rank.rank for rank in probed}:
+        return probed or ranks
+    return tuple(
+        replace(
+            own[rank.rank],
+            cpus=rank.cpus,
+            threads=own[rank.rank].threads if pinning else _moved(own[rank.rank], rank.cpus),
+        )
+        for rank in probed
+    )
+
+
+def _moved(rank: RankFacts, cpus: frozenset[int]) -> tuple[frozenset[int], ...]:
+    """The threads of a rank, on other CPUs where they have those of the rank."""
+    return tuple(cpus if thread == rank.cpus else thread for thread in rank.threads)

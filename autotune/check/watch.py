@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections import Counter
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,8 @@ from runner.supervise.watches import rank_process
 
 _FIRST_LOOK_S = 0.05
 _LONGEST_GAP_S = 1.0
+_SETTLED_S = 0.7
+"""hwloc was seen to take 0.2 s."""
 _SHARE = 0.1
 """A thread computes if it used this share of the time of its rank's busiest thread."""
 _TICKS = 3
@@ -34,7 +36,12 @@ class _Seen:
     """What the looks saw of one rank."""
 
     pid: int
-    masks: Counter[frozenset[int]] = field(default_factory=Counter)
+    mask: frozenset[int] = frozenset()
+    """CPUs of its main thread in the last look."""
+    since: float = 0.0
+    """When a look first saw them, by a clock that never goes back."""
+    settled: bool = False
+    """True if they have stayed the same for some time."""
     ticks: dict[int, int] = field(default_factory=dict)
     """Processor time of each thread."""
     thread_masks: dict[int, frozenset[int]] = field(default_factory=dict)
@@ -50,8 +57,8 @@ class _Seen:
 class LaunchWatch:
     """Looks at the ranks below a process, less often as time goes on; a context manager.
 
-    A rank is seen from its first look on. hwloc binds a process to one CPU after the other while
-    it discovers the machine, so the mask that was seen most often counts.
+    hwloc binds a process to one CPU after the other while it discovers the machine, so the CPUs of
+    a rank count only when they have stayed the same for a while.
     """
 
     def __init__(self, root: int) -> None:
@@ -72,6 +79,11 @@ class LaunchWatch:
         """The ranks as they were seen, in their order."""
         host = os.uname().nodename
         return tuple(_facts(number, one, host) for number, one in sorted(self._ranks.items()))
+
+    @property
+    def is_settled(self) -> bool:
+        """True if the CPUs of all ranks that were seen are certain."""
+        return all(rank.settled for rank in self._ranks.values())
 
     def _work(self) -> None:
         gap_s, looks = _FIRST_LOOK_S, 0
@@ -105,7 +117,10 @@ def _look_at(rank: _Seen, environment: Mapping[str, str], with_memory: bool) -> 
     mask = _field(status, b"Cpus_allowed_list")
     if not mask:
         return
-    rank.masks[cpus_of(mask)] += 1
+    now = time.monotonic()
+    if cpus_of(mask) != rank.mask:
+        rank.mask, rank.since = cpus_of(mask), now
+    rank.settled = now - rank.since >= _SETTLED_S
     rank.environment = dict(environment)
     capabilities = _field(status, b"CapEff")
     rank.capabilities = int(capabilities, 16) if capabilities else None
@@ -136,7 +151,7 @@ def _look_at_threads(rank: _Seen) -> None:
 
 
 def _facts(number: int, rank: _Seen, host: str) -> RankFacts:
-    mask = rank.masks.most_common(1)[0][0] if rank.masks else frozenset()
+    mask = rank.mask
     return RankFacts(
         number,
         host,
