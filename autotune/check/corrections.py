@@ -55,7 +55,7 @@ def without_pinning(line: LaunchLine) -> LaunchLine:
     """The line without ``taskset`` and ``numactl``, which give all ranks the same CPUs."""
     for wrapper in _PINNING_COMMANDS:
         line = replace(line, before=_without_command(line.before, wrapper))
-        line = replace(line, program=_without_command(line.program, wrapper))
+        line = replace(line, program=_without_command(line.program, wrapper) or line.program)
     return line
 
 

@@ -24,6 +24,8 @@ _OPENING = frozenset({"if", "for", "while", "until", "case", "function", "select
 _CLOSING = frozenset({"fi", "done", "esac"})
 _JOINS = frozenset({"then", "do", "else", "{", "!"})
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_NUMBERED = re.compile(r"(?<=\s)\d+(?=[<>])")
+"""The number of a stream that is redirected: ``2>&1``."""
 _ATTACHED = re.compile(r"-[cnN]\d+")
 """A short option with its value in one word."""
 _DIRECTIVES = {
@@ -182,6 +184,7 @@ def _joined_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _commands(line: str) -> Iterator[list[str]]:
     """The commands of a line by their words; nothing for a line that is not one by itself."""
+    line = _NUMBERED.sub("", line)
     lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     with suppress(ValueError):
