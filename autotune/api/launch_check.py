@@ -6,13 +6,15 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
+from pathlib import Path, PurePath
 
 from autotune.check.comparison import comparison_command
 from autotune.check.finding import LaunchFinding
 from autotune.check.gather import Start, gather
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.launch_line import parse_line
+from autotune.check.merged_line import merged_line
 from autotune.check.registry import RULES, examine, rule_of
 from autotune.check.script import ScriptLine, launch_lines
 from autotune.document import Document, Omitted
@@ -20,6 +22,7 @@ from autotune.errors import UsageError
 from autotune.targets.wrapped_launcher import is_launcher, split_wrappers
 from runner.cpus import cpu_list
 from runner.files.paths import is_file
+from runner.scheduler import allocation
 
 TIMEOUT_S = 60.0
 """Longest run of a program in seconds, unless another time is given."""
@@ -85,6 +88,8 @@ class CheckedLaunch(Document):
     ranks: list[SeenRank]
     findings: list[FoundFault]
     """The gravest first."""
+    corrected_line: list[str] | None
+    """The line with the corrections of several findings; null if fewer than two fit together."""
     rules: int
     """Rules that were asked."""
 
@@ -170,13 +175,18 @@ def _is_code(name: str) -> bool:
 def _checked_line(line: ScriptLine) -> CheckedLaunch:
     environment = {**os.environ, **line.environment}
     _, launch = split_wrappers(line.words)
-    in_job = "SLURM_JOB_ID" in os.environ
+    in_job = bool(allocation(os.environ).nodes)
     start, reason = Start.PROBE, "a script is read, not run"
     if line.unknown:
         start, reason = Start.NONE, f"unknown: {', '.join(line.unknown)}"
-    elif Path(launch[0]).name == "srun" and not in_job:
+    elif line.is_batch and not in_job:
+        start, reason = Start.NONE, "the job runs on other nodes"
+    elif PurePath(launch[0]).name == "srun" and not in_job:
         start, reason = Start.NONE, "srun outside of a job would wait for one"
-    return checked(gather(line.words, environment, start), reason, line.number)
+    facts = gather(line.words, environment, start)
+    if line.is_batch and not in_job:
+        facts = replace(facts, hosts_here=False)
+    return checked(facts, reason, line.number)
 
 
 def checked(facts: LaunchFacts, reason: str, number: int | None = None) -> CheckedLaunch:
@@ -186,6 +196,9 @@ def checked(facts: LaunchFacts, reason: str, number: int | None = None) -> Check
     if outcome is None and not reason:
         reason = f"{facts.line.launcher} is not found"
     failed = outcome is not None and outcome.exit_code not in (0, None)
+    findings = examine(facts)
+    lines = [one.corrected_line for one in findings if one.corrected_line is not None]
+    merged = merged_line(facts.line.words, lines)
     return CheckedLaunch(
         line=list(facts.line.words),
         number=number,
@@ -206,7 +219,8 @@ def checked(facts: LaunchFacts, reason: str, number: int | None = None) -> Check
             )
             for rank in facts.ranks
         ],
-        findings=[_row(finding, facts) for finding in examine(facts)],
+        findings=[_row(finding, facts) for finding in findings],
+        corrected_line=None if merged is None else list(merged),
         rules=len(RULES),
     )
 

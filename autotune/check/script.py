@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -23,7 +23,9 @@ _MARKS = frozenset(";&|()<>")
 _OPENING = frozenset({"if", "for", "while", "until", "case", "function", "select"})
 _CLOSING = frozenset({"fi", "done", "esac"})
 _JOINS = frozenset({"then", "do", "else", "{", "!"})
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?-[^{}]*)?\}|(\w+))")
+_BATCH = re.compile(r"#(SBATCH|PBS|BSUB|FLUX:|COBALT|\$) ")
+"""How a line of a batch system begins."""
 _NUMBERED = re.compile(r"(?<=\s)\d+(?=[<>])")
 """The number of a stream that is redirected: ``2>&1``."""
 _ATTACHED = re.compile(r"-[cnN]\d+")
@@ -56,6 +58,8 @@ class ScriptLine:
     environment: Mapping[str, str]
     """The variables that the script and its directives set before this line."""
     unknown: tuple[str, ...] = ()
+    is_batch: bool = False
+    """True if the script asks a batch system for nodes, which are not known here."""
 
 
 def launch_lines(path: Path) -> list[ScriptLine]:
@@ -72,7 +76,8 @@ def launch_lines(path: Path) -> list[ScriptLine]:
         ) from None
     except (OSError, ValueError) as problem:
         raise UsageError(f"{path} cannot be read: {problem}", code="check.script") from None
-    found = list(_Reader().read(text))
+    is_batch = any(_BATCH.match(line) for line in text.splitlines())
+    found = [replace(line, is_batch=is_batch) for line in _Reader().read(text)]
     if not found:
         raise UsageError(
             f"{path} has no line that starts mpirun, mpiexec, prterun or srun", code="check.script"

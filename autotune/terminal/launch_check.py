@@ -40,6 +40,9 @@ def print_launch(launch: CheckedLaunch) -> None:
     print_line(f"{score} {text or 'nothing is wrong with this line'}", bold=True)
     for finding in launch.findings:
         print_finding(finding)
+    if launch.corrected_line is not None:
+        print_line("The line with all of it:", bold=True)
+        print_line(f"    {shlex.join(launch.corrected_line)}", whole=True)
     if launch.error_tail and {"launch.fails"} >= {one.code for one in launch.findings}:
         last = [line for line in launch.error_tail.splitlines() if line.strip()][-6:]
         print_line(f"The launch ended with exit code {launch.exit_code}:")

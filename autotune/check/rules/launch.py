@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from autotune.check.corrections import unbound
 from autotune.check.finding import Certainty, LaunchFinding, Weight
@@ -14,6 +15,7 @@ from autotune.check.rules.slots import TooFewSlots
 _OVERLOAD = re.compile(r"binding\s+(?:more\s+)?processes\s+(?:to\s+more|than)\s+cpus", re.I)
 """What Open MPI says if it would have to bind two ranks to one core."""
 _FRAMES = frozenset("-=*#")
+_LONGEST = 160
 
 
 class Fails(LaunchRule):
@@ -35,8 +37,7 @@ class Fails(LaunchRule):
             return
         if any(True for _ in TooFewSlots().examine(facts)):
             return
-        lines = (line.strip() for line in outcome.error_tail.splitlines())
-        said = next((line for line in lines if line and not set(line) <= _FRAMES), "")
+        said = _first_paragraph(outcome.error_tail)
         line = unbound(facts) if _OVERLOAD.search(outcome.error_tail) else None
         yield self.finding(
             f"{facts.line.launcher_name} ended with exit code {outcome.exit_code}"
@@ -46,3 +47,12 @@ class Fails(LaunchRule):
             where=facts.line.launcher,
             corrected_line=None if line is None else line.words,
         )
+
+
+def _first_paragraph(text: str) -> str:
+    """The first lines that belong together, without frames, in one line."""
+    lines = [line.strip() for line in text.splitlines()]
+    rows = [line for line in lines if not line or not set(line) <= _FRAMES]
+    first = next((at for at, line in enumerate(rows) if line), len(rows))
+    paragraph = takewhile(bool, rows[first:])
+    return " ".join(paragraph)[:_LONGEST]

@@ -93,7 +93,7 @@ class ExportNone(LaunchRule):
 
 _MATTERING = (
     *("OMP_", "KMP_", "GOMP_", "MKL_", "OPENBLAS_", "BLIS_", "LD_LIBRARY_PATH"),
-    *("OMPI_", "MPICH_", "MPIR_", "I_MPI_", "FI_", "UCX_", "PMIX_"),
+    *("OMPI_MCA_", "PRTE_MCA_", "MPICH_", "MPIR_", "I_MPI_", "FI_", "UCX_", "PMIX_"),
 )
 
 
