@@ -59,14 +59,14 @@ def launchers() -> dict[str, str]:
 
 def build(folder: Path) -> dict[str, str]:
     """Compile the program for each family; the launchers of those that have it."""
-    found = {}
+    built = {}
     for family, launcher in launchers().items():
         compiler = f"mpicc.{family}"
         if shutil.which(compiler):
             words = [compiler, "-O1", "-fopenmp", str(SOURCE), "-o", str(folder / family)]
             subprocess.run(words, check=True)
-            found[family] = launcher
-    return found
+            built[family] = launcher
+    return built
 
 
 def autotune(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -161,14 +161,14 @@ def main() -> int:
         print(f"  missed: {name}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        found = build(folder)
-        if "openmpi" not in found:
+        built = build(folder)
+        if "openmpi" not in built:
             raise WorkError("there is no mpirun.openmpi with mpicc.openmpi", code="benchmark.fails")
-        figures["time"] = times(f"{found['openmpi']} -n 2 ./openmpi 20", folder, given.checks)
+        figures["time"] = times(f"{built['openmpi']} -n 2 ./openmpi 20", folder, given.checks)
         took = ", ".join(f"{value:.2f} {name}" for name, value in figures["time"].items())
         print(f"check of a program with two ranks: {took} (goal {GOAL_S:g} s)")
         if given.prove:
-            lines = [(c, text.format_map(found)) for c, text in LIVE if _has(text, found)]
+            lines = [(c, text.format_map(built)) for c, text in LIVE if _has(text, built)]
             figures["proofs"] = [proof(c, line, folder, given.pairs) for c, line in lines]
             table(
                 [
@@ -180,8 +180,8 @@ def main() -> int:
     return int(named < GOAL_NAMED)
 
 
-def _has(text: str, found: dict[str, str]) -> bool:
-    return all(f"{{{family}}}" not in text or family in found for family in ("openmpi", "mpich"))
+def _has(text: str, built: dict[str, str]) -> bool:
+    return all(f"{{{family}}}" not in text or family in built for family in ("openmpi", "mpich"))
 
 
 if __name__ == "__main__":

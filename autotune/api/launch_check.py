@@ -29,7 +29,7 @@ TIMEOUT_S = 60.0
 _OUTPUT = re.compile(r"-{1,2}(o|out|output|outfile|out-file|write|log|checkpoint)(=.*)?")
 
 
-class FoundFault(Document):
+class FaultRow(Document):
     """One finding."""
 
     code: str
@@ -51,7 +51,7 @@ class FoundFault(Document):
     """What to do beside the line, or in its place."""
 
 
-class SeenRank(Document):
+class RankPlacement(Document):
     """One rank of this node."""
 
     rank: int
@@ -85,8 +85,8 @@ class CheckedLaunch(Document):
     """Cores that the launch may use."""
     cpus: str
     """Its CPUs."""
-    ranks: list[SeenRank]
-    findings: list[FoundFault]
+    ranks: list[RankPlacement]
+    findings: list[FaultRow]
     """The gravest first."""
     corrected_line: list[str] | None
     """The line with the corrections of several findings; null if fewer than two fit together."""
@@ -211,7 +211,7 @@ def checked(facts: LaunchFacts, reason: str, number: int | None = None) -> Check
         cores=facts.node.cores,
         cpus=cpu_list(facts.node.cpus),
         ranks=[
-            SeenRank(
+            RankPlacement(
                 rank=rank.rank,
                 cpus=cpu_list(rank.cpus),
                 threads=[cpu_list(thread) for thread in rank.threads],
@@ -225,11 +225,11 @@ def checked(facts: LaunchFacts, reason: str, number: int | None = None) -> Check
     )
 
 
-def _row(finding: LaunchFinding, facts: LaunchFacts) -> FoundFault:
+def _row(finding: LaunchFinding, facts: LaunchFacts) -> FaultRow:
     line, command = finding.corrected_line, None
     if finding.comparison and line is not None:
         command = comparison_command(facts.line, line, facts.library)
-    return FoundFault(
+    return FaultRow(
         code=finding.code,
         weight=finding.weight.title,
         statement=finding.statement,

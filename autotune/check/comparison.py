@@ -23,8 +23,8 @@ def comparison_command(
 
     autotune starts ranks with the library's own launcher, so lines of srun have no such command.
     """
-    place, _ = split_wrappers((*line.before, line.launcher))
-    if line.is_srun or place.first:
+    parts, _ = split_wrappers((*line.before, line.launcher))
+    if line.is_srun or parts.first:
         return None
     other = parse_line(corrected, library)
     first, second = _setting(line), _setting(other)
@@ -35,10 +35,10 @@ def comparison_command(
     settings = (
         _text({n: v for n, v in values.items() if n in names}) for values in (first, second)
     )
-    place, _ = split_wrappers((*base.before, line.launcher))
-    before = () if place.before == ["env"] else place.before
+    parts, _ = split_wrappers((*base.before, line.launcher))
+    before = () if parts.before == ["env"] else parts.before
     program = (base.launcher, *(word for option in base.options for word in option.words))
-    return (*before, "autotune", "compare", *settings, "--", *program, *place.behind, *base.program)
+    return (*before, "autotune", "compare", *settings, "--", *program, *parts.behind, *base.program)
 
 
 def _setting(line: LaunchLine) -> dict[str, str]:

@@ -77,12 +77,12 @@ def launch_lines(path: Path) -> list[ScriptLine]:
     except (OSError, ValueError) as problem:
         raise UsageError(f"{path} cannot be read: {problem}", code="check.script") from None
     is_batch = any(_BATCH.match(line) for line in text.splitlines())
-    found = [replace(line, is_batch=is_batch) for line in _Reader().read(text)]
-    if not found:
+    lines = [replace(line, is_batch=is_batch) for line in _Reader().read(text)]
+    if not lines:
         raise UsageError(
             f"{path} has no line that starts mpirun, mpiexec, prterun or srun", code="check.script"
         )
-    return found
+    return lines
 
 
 @dataclass

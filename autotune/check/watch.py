@@ -32,7 +32,7 @@ _MEMORY_EVERY = 4
 
 
 @dataclass
-class _Seen:
+class _WatchedRank:
     """What the looks saw of one rank."""
 
     pid: int
@@ -63,7 +63,7 @@ class LaunchWatch:
 
     def __init__(self, root: int) -> None:
         self._root = root
-        self._ranks: dict[int, _Seen] = {}
+        self._ranks: dict[int, _WatchedRank] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
@@ -108,11 +108,11 @@ class LaunchWatch:
         for number, pids in processes.items():
             pid = rank_process(pids)
             if number not in self._ranks or self._ranks[number].pid != pid:
-                self._ranks[number] = _Seen(pid)
+                self._ranks[number] = _WatchedRank(pid)
             _look_at(self._ranks[number], variables[pid], with_memory)
 
 
-def _look_at(rank: _Seen, environment: Mapping[str, str], with_memory: bool) -> None:
+def _look_at(rank: _WatchedRank, environment: Mapping[str, str], with_memory: bool) -> None:
     status = read_proc(f"/proc/{rank.pid}/status")
     mask = _field(status, b"Cpus_allowed_list")
     if not mask:
@@ -137,7 +137,7 @@ def _look_at(rank: _Seen, environment: Mapping[str, str], with_memory: bool) -> 
         rank.huge_bytes = rank.huge_bytes if huge is None else huge
 
 
-def _look_at_threads(rank: _Seen) -> None:
+def _look_at_threads(rank: _WatchedRank) -> None:
     try:
         names = [thread.name for thread in Path(f"/proc/{rank.pid}/task").iterdir()]
     except OSError:
@@ -150,7 +150,7 @@ def _look_at_threads(rank: _Seen) -> None:
             rank.thread_masks[int(name)] = cpus_of(mask)
 
 
-def _facts(number: int, rank: _Seen, host: str) -> RankFacts:
+def _facts(number: int, rank: _WatchedRank, host: str) -> RankFacts:
     mask = rank.mask
     return RankFacts(
         number,
@@ -168,7 +168,7 @@ def _facts(number: int, rank: _Seen, host: str) -> RankFacts:
     )
 
 
-def _computing(rank: _Seen, mask: frozenset[int]) -> tuple[frozenset[int], ...]:
+def _computing(rank: _WatchedRank, mask: frozenset[int]) -> tuple[frozenset[int], ...]:
     """The masks of the threads that compute: the main one, busy ones, and those of BLAS pools.
 
     The pool of a BLAS library is there from its first moment on, and its threads are the first of

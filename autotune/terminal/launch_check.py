@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 
-from autotune.api.launch_check import CheckedLaunch, ExplainedFinding, FoundFault, LaunchCheck
+from autotune.api.launch_check import CheckedLaunch, ExplainedFinding, FaultRow, LaunchCheck
 from autotune.terminal.rank_picture import rank_picture
 from autotune.terminal.render import print_hanging, print_line
 from autotune.wording import seconds
@@ -60,7 +60,7 @@ def _how(launch: CheckedLaunch) -> str:
     return f"{launch.mpi}; {text}" if launch.mpi else text
 
 
-def print_finding(finding: FoundFault) -> None:
+def print_finding(finding: FaultRow) -> None:
     """Print one finding: what is, why it costs, and what to type."""
     print_hanging(
         f"[{finding.weight}] ", f"{finding.code}: {finding.statement} ({finding.certainty})"

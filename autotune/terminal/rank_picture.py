@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autotune.api.launch_check import CheckedLaunch, SeenRank
+from autotune.api.launch_check import CheckedLaunch, RankPlacement
 from runner.cpus import cpus_of
 
 _MOST_RANKS = 16
@@ -30,7 +30,7 @@ def rank_picture(launch: CheckedLaunch) -> list[str]:
     return [*rows, f"  ... and {rest} more"] if rest > 0 else rows
 
 
-def _row(rank: SeenRank, columns: Iterable[frozenset[int]]) -> str:
+def _row(rank: RankPlacement, columns: Iterable[frozenset[int]]) -> str:
     cpus = cpus_of(rank.cpus)
     threads = frozenset().union(*(cpus_of(text) for text in rank.threads)) or cpus
     cells = "".join(

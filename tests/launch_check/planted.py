@@ -51,7 +51,7 @@ def facts_of(fault: Mapping[str, Any]) -> LaunchFacts:
     online = cpus_of(node.get("online_cpus", node["cpus"]))
     more = {k: v for k, v in node.items() if k not in ("cpus", "online_cpus")}
     ranks = _ranks(fault, line, cpus)
-    exit_code, said = fault.get("exit_code", 0 if ranks else 1), fault.get("error", "")
+    exit_code, message = fault.get("exit_code", 0 if ranks else 1), fault.get("error", "")
     return LaunchFacts(
         line,
         environment=fault.get("environment", {}),
@@ -60,7 +60,7 @@ def facts_of(fault: Mapping[str, Any]) -> LaunchFacts:
         program_launcher=f"{_prefix(own)}/bin/mpirun" if own != fault["library"] else "",
         node=NodeFacts("node", cpus, online, jobs=jobs, **more),
         ranks=ranks,
-        outcome=LaunchOutcome(True, exit_code, 0.5, said),
+        outcome=LaunchOutcome(True, exit_code, 0.5, message),
         slots=_slots(line),
         slurm_version=tuple(map(int, fault.get("slurm", "").split(".")))
         if "slurm" in fault

@@ -27,7 +27,7 @@ class Fails(LaunchRule):
     explanation = (
         "The launcher ended with an error before any rank was seen: an option that it does not "
         "have, a program that it does not find, hosts that it does not reach. What the launcher "
-        "said is printed below the findings."
+        "prints is shown below the findings."
     )
 
     def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
@@ -37,11 +37,11 @@ class Fails(LaunchRule):
             return
         if any(True for _ in TooFewSlots().examine(facts)):
             return
-        said = _first_paragraph(outcome.error_tail)
+        message = _first_paragraph(outcome.error_tail)
         line = unbound(facts) if _OVERLOAD.search(outcome.error_tail) else None
         yield self.finding(
             f"{facts.line.launcher_name} ended with exit code {outcome.exit_code}"
-            + (f": {said}" if said else ""),
+            + (f": {message}" if message else ""),
             "nothing is started",
             Certainty.SEEN,
             where=facts.line.launcher,
