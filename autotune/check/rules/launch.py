@@ -11,11 +11,14 @@ from autotune.check.finding import Certainty, LaunchFinding, Weight
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import LaunchRule
 from autotune.check.rules.slots import TooFewSlots
+from runner.mpi.discover import adapter
 
 _OVERLOAD = re.compile(r"binding\s+(?:more\s+)?processes\s+(?:to\s+more|than)\s+cpus", re.I)
 """What Open MPI says if it would have to bind two ranks to one core."""
 _FRAMES = frozenset("-=*#")
 _LONGEST = 160
+_NO_PROGRAM = ("slurmstepd: error: execve()",)
+"""What srun says of a program that it cannot start."""
 
 
 class Fails(LaunchRule):
@@ -33,7 +36,7 @@ class Fails(LaunchRule):
     def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
         """A finding if the launch failed and no rank was seen; a refusal for slots has its own."""
         outcome = facts.outcome
-        if outcome is None or facts.ranks or not outcome.exit_code:
+        if outcome is None or not outcome.exit_code or (facts.ranks and not _refused(facts)):
             return
         if any(True for _ in TooFewSlots().examine(facts)):
             return
@@ -47,6 +50,13 @@ class Fails(LaunchRule):
             where=facts.line.launcher,
             corrected_line=None if line is None else line.words,
         )
+
+
+def _refused(facts: LaunchFacts) -> bool:
+    """True if the launcher says that it could not start the program."""
+    text = "" if facts.outcome is None else facts.outcome.error_tail
+    own = () if facts.library is None else adapter(facts.library).refusals
+    return any(words in text for words in (*own, *_NO_PROGRAM))
 
 
 def _first_paragraph(text: str) -> str:
