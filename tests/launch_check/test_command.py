@@ -120,3 +120,17 @@ def test_a_study_hears_of_its_line_once(library: Library, monkeypatch: pytest.Mo
     for _ in range(2):
         study_check.ran(RunRecord("ok", bindings=["0"]))
     assert [note.code for note in notes] == ["binding.one_core"]
+
+
+@pytest.mark.slow
+def test_a_run_says_what_is_wrong_with_its_line(
+    cli: Callable[..., Any],
+    library: Library,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    program = (sys.executable, "-c", "from mpi4py import MPI; import time; time.sleep(0.5)")
+    words = ("--no-guard", "--", library.launcher, "-n", "1", "--bind-to", "core", *program)
+    code = "binding.one_core"
+    assert code in cli("run", *words).err
+    assert code not in cli("run", "--no-check", *words).err

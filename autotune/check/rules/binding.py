@@ -52,8 +52,9 @@ class OneCore(LaunchRule):
         if _cores_each(facts, threads) <= cores:
             return  # There are no more cores: it is a matter of the number of threads.
         line = _with_room(facts, threads)
+        share = "share" if facts.certainty is Certainty.SEEN else "would share"
         yield self.finding(
-            f"{count(threads, 'thread')} of rank {worst.rank} share {count(cores, 'core')} "
+            f"{count(threads, 'thread')} of rank {worst.rank} {share} {count(cores, 'core')} "
             f"({_named(cpus)}), while the node has {facts.node.cores}",
             f"{threads} threads in turns on {count(cores, 'core')}: up to {threads / cores:.2g} "
             "times as long",

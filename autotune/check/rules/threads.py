@@ -117,9 +117,10 @@ class Crowded(LaunchRule):
         if each >= max(facts.thread_counts):
             return
         pools = sorted({pool for rank in facts.ranks for pool in rank.pools})
+        would = "" if facts.certainty is Certainty.SEEN else ", as variables ask for"
         source = f" of {', '.join(pools)}" if pools else ""
         yield self.finding(
-            f"{count(ranks, 'rank')} with {max(facts.thread_counts)} threads each{source}: "
+            f"{count(ranks, 'rank')} with {max(facts.thread_counts)} threads each{source}{would}: "
             f"{total} threads on {count(cores, 'core')}",
             f"{total / cores:.2g} threads in turns on each core; threads that wait for one "
             "another often take much longer",
