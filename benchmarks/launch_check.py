@@ -30,7 +30,7 @@ from tests.launch_check.planted import FAULTS, findings_of
 SOURCE = Path(__file__).with_name("inputs") / "steps.c"
 GOAL_NAMED, GOAL_S = 28, 3.0
 LIVE = (
-    ("binding.one_core", "OMP_NUM_THREADS=2 {openmpi} -n 1 ./openmpi 1 300000"),
+    ("binding.one_core", "OMP_NUM_THREADS=2 {openmpi} -n 1 ./openmpi 1 3000000"),
     ("cores.two_ranks", "OMP_NUM_THREADS=1 {mpich} -n 2 -bind-to user:0,0 ./mpich 100 200"),
     (
         "oversubscription.no_yield",
