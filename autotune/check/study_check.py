@@ -22,6 +22,7 @@ from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Setting, Space
 from autotune.targets.target import Target
 from runner.cpus import cpus_of
+from runner.errors import RunnerError
 from runner.mpi.discover import adapter
 from runner.scheduler import allocation
 from runner.types import RunRecord
@@ -69,15 +70,15 @@ def _facts_of(target: Target, space: Space | None, setting: Setting) -> LaunchFa
     """What is known of the launch before it; None for a line that cannot be read."""
     own = adapter(target.library)
     spec = target.spec(space, setting)
+    environment = own.environment(spec, dict(os.environ) | spec.env)
     try:
         line = parse_line(shlex.split(target.mpirun_line(own, space, setting)), target.library)
-    except UsageError:
-        return None
-    environment = own.environment(spec, dict(os.environ) | spec.env)
+        hosts = own.hosts(spec.launch_options, environment, Path(target.cwd))
+    except (UsageError, RunnerError):
+        return None  # The launch itself says what is wrong.
     node = read_node(with_jobs=False)
     if target.cluster.cpu_set is not None:
         node = replace(node, cpus=target.cluster.cpu_set)
-    hosts = own.hosts(spec.launch_options, environment, Path(target.cwd))
     is_local = target.cluster.testbed is None and target.cluster.nodes == 1
     return LaunchFacts(
         line,
