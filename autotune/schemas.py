@@ -46,6 +46,12 @@ SCHEMAS: dict[str, DocumentKind] = {
         "autotune.comparison.comparison_document:AnyComparison",
         ("compare",),
     ),
+    "check": DocumentKind(
+        "Findings about launch lines", "autotune.api.launch_check:LaunchCheck", ("check",)
+    ),
+    "check-why": DocumentKind(
+        "Meaning of a finding's code", "autotune.api.launch_check:ExplainedFinding", ("check",)
+    ),
     "noise": DocumentKind(
         "Noise of the default, and the gain that can be detected",
         "autotune.comparison.noise:NoiseReport",

@@ -107,11 +107,11 @@ def _usable_cores(threads: list[int]) -> int:
     siblings = {_topology(cpu, "thread_siblings_list") for cpu in threads}
     # If the kernel does not say, every thread counts as a core.
     cores = len(threads) if siblings == {"0"} else len(siblings)
-    quota = _cgroup_quota()
+    quota = cgroup_quota()
     return cores if quota is None else max(1, min(cores, int(quota)))
 
 
-def _cgroup_quota() -> float | None:
+def cgroup_quota() -> float | None:
     """CPUs that the control groups above this process allow (v2 and v1), or None."""
     quotas = []
     for line in _text(Path("/proc/self/cgroup")).splitlines():

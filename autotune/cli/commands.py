@@ -30,6 +30,7 @@ COMMANDS = {
     "status": "status:status",
     "run": "run:run",
     "compare": "compare:compare",
+    "check": "check:check",
     "noise": "noise:noise",
     "explore": "explore:explore",
     "features": "features:features",
@@ -110,7 +111,9 @@ class _Lazy(Mapping[str, Any]):
         if isinstance(command, typer.Typer):
             holder.add_typer(command, name=name, cls=_Subgroup)
         else:
-            holder.command(name)(command)
+            # The words of a launch line are no options of autotune.
+            settings = getattr(command, "context_settings", None)
+            holder.command(name, context_settings=settings)(command)
         group: Any = typer.main.get_command(holder)
         return _plain(group.commands[name])
 

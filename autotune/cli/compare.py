@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autotune.cli.options import JsonOut, Quiet, StoreUrl
+from autotune.cli.options import JsonOut, NoCheck, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.study.study_request import CompareRequest
@@ -15,6 +15,7 @@ from autotune.terminal.render import INTERRUPTION_NOTE, interruption, to_stderr,
 @takes_request
 def compare(
     request: CompareRequest,
+    no_check: NoCheck = False,
     quiet: Quiet = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
@@ -26,6 +27,7 @@ def compare(
     from autotune.api.compare import comparison_request
     from autotune.api.figures import with_figure
     from autotune.api.library_targets import compared_targets
+    from autotune.api.study_check import checked
     from autotune.api.target import find_target, silent_say
     from autotune.comparison.comparison_document import comparison_document
     from autotune.comparison.paired_comparison import compare_settings, library_titles
@@ -69,6 +71,9 @@ def compare(
             remeasure=request.remeasure,
             watch=progress,
         )
+        if not (no_check or quiet):
+            side = (target, comparison.space, to_stderr, comparison.first)
+            comparison.watch = checked(progress, *side)
         with interruption(f"\n{INTERRUPTION_NOTE}"):
             outcome = compare_settings(comparison, database)
     figures = outcome.figures

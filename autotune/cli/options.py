@@ -71,6 +71,11 @@ Quiet = Annotated[
 ]
 
 
+NoCheck = Annotated[
+    bool,
+    opt("--no-check", "Do not check the launch line before the first run (autotune check)."),
+    LATE,
+]
 Force = Annotated[bool, opt("--force", "Replace the file if it exists.")]
 STUDY = typer.Argument(
     metavar="STUDY",

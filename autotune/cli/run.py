@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from autotune.cli.options import JsonOut, Quiet, StoreUrl
+from autotune.cli.options import JsonOut, NoCheck, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.notes import Say
 from autotune.study.study_request import RunRequest
@@ -15,6 +15,7 @@ from autotune.terminal.single_run import print_effects, print_run
 @takes_request
 def run(
     request: RunRequest,
+    no_check: NoCheck = False,
     quiet: Quiet = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
@@ -23,6 +24,7 @@ def run(
     from autotune.api.figures import measured_target
     from autotune.api.run import one_run, run_document
     from autotune.api.target import silent_say
+    from autotune.check.study_check import StudyCheck
     from autotune.store import Store
     from autotune.targets.figures import figure_notes, output_notes, proposal_of
     from autotune.targets.layout import replaced_note
@@ -40,12 +42,17 @@ def run(
             notes(layout_note)
         with interruption("\nInterrupted: the program was ended; nothing was stored."):
             prepared_run = one_run(request.setting, target, space, database, guard=guard, tell=tell)
+            check = StudyCheck(target, prepared_run.space, notes, prepared_run.setting)
+            if not no_check:
+                check.begin()
             guarded_run = prepared_run.measure(tell)
     record = guarded_run.record
     proposal = proposal_of(record) if record.valid else None
     if write_document(run_document(guarded_run, proposal, target.choice_row), json_out):
         print_run(record, guard)
         print_effects(record, guarded_run.space.launched(guarded_run.setting))
+        if not no_check:
+            check.ran(record)
         if record.valid:
             print_notes = output_notes(record, proposal, target.program)
             for note in (*figure_notes(record, target.app), *print_notes):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from autotune.cli.options import JsonOut, Quiet, StoreUrl, opt
+from autotune.cli.options import JsonOut, NoCheck, Quiet, StoreUrl, opt
 from autotune.cli.requests import takes_request
 from autotune.files import check_writable
 from autotune.study.study_request import Crew, SearchRequest
@@ -17,6 +17,7 @@ from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.api.tried_layouts import TriedLayout
+    from autotune.notes import Say
     from autotune.study.search_result import Result
     from autotune.study.search_study import SearchStudy
     from autotune.terminal.follow_up import FollowUp
@@ -44,6 +45,7 @@ def search(
     ] = False,
     *,
     crew: Crew,
+    no_check: NoCheck = False,
     quiet: Quiet = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
@@ -70,7 +72,8 @@ def search(
         if pareto:
             require_layouts(search_study.space)
         if crew.scheduler is None:
-            run_search(search_study, progress, json_out, pareto=pareto)
+            notes = None if no_check or quiet else to_stderr
+            run_search(search_study, progress, json_out, pareto=pareto, say=notes)
             return
         answer = search_study.followed_answer()
         result = work(crew, search_study, store, say) if answer is None else answer
@@ -92,12 +95,15 @@ def run_search(
     json_out: str | None,
     command: bool = True,
     pareto: bool = False,
+    say: Say | None = None,
 ) -> None:
     """Measure to the end and print the result; a stored result is printed without measuring.
 
     ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be
-    repeated with other options.  ``pareto``: show the layouts that were tried.
+    repeated with other options.  ``pareto``: show the layouts that were tried.  ``say`` gets
+    what is wrong with the launch line; None: it is not checked.
     """
+    from autotune.api.study_check import checked
     from autotune.api.tried_layouts import layouts_of
     from autotune.api.workers import ProofByOther
     from autotune.study.search_study import SearchInterrupted
@@ -112,6 +118,8 @@ def run_search(
         )
         return
     try:
+        if say is not None:
+            search.watch = checked(search.watch, search.target, search.space, say)
         result = search.run(progress)
     except SearchInterrupted as stop:
         _report_interruption(_with_choice(search, stop.result), json_out)

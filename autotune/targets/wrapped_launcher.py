@@ -67,6 +67,11 @@ def is_assignment(word: str) -> bool:
     return _ASSIGNMENT.fullmatch(word) is not None
 
 
+def wrapper_length(words: Sequence[str]) -> int:
+    """How many words a variable, or a wrapping command with its options, has; 0: neither."""
+    return _take_wrapper(words, LineParts())
+
+
 def _take_wrapper(words: Sequence[str], place: LineParts) -> int:
     """How many words a variable, or a wrapping command with its options, has; 0: neither."""
     if is_assignment(words[0]):

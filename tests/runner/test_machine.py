@@ -124,7 +124,7 @@ def test_quota_of_a_version_1_group(tmp_path: Path, quota_us: str, quota: float 
 
 def test_quota_limits_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = sorted(os.sched_getaffinity(0))
-    monkeypatch.setattr(machine, "_cgroup_quota", lambda: 1.5)
+    monkeypatch.setattr(machine, "cgroup_quota", lambda: 1.5)
     assert machine._usable_cores(threads) == 1
-    monkeypatch.setattr(machine, "_cgroup_quota", lambda: 0.2)
+    monkeypatch.setattr(machine, "cgroup_quota", lambda: 0.2)
     assert machine._usable_cores(threads) == 1

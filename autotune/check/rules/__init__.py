@@ -1,0 +1,1 @@
+"""The rules of the check: a module for each subject."""
