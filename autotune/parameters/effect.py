@@ -57,6 +57,8 @@ def idle_reason(
     chosen = transport or _chosen_transport(in_force, catalogue.family)
     if kind is not None and chosen and (why := kind.idle_under([name], chosen).get(name, "")):
         return Idle(why)
+    if why := _not_carrying(parameter, chosen):
+        return Idle(why)
     if why := (inactive or {}).get(name, ""):
         return Idle(why)
     if why := catalogue.outranked.get(name, ""):
@@ -64,6 +66,19 @@ def idle_reason(
         is_chosen = any(_CHOOSES.fullmatch(n) and n.split("_")[1] == component for n in in_force)
         return None if is_chosen else Idle(why)
     return None
+
+
+def _not_carrying(parameter: KnownParameter, transport: str) -> str:
+    """Why a component of ``btl`` has no messages under a transport such as ``ob1: sm``."""
+    carrier, _, listed = transport.partition(": ")
+    info = parameter.info
+    if carrier != "ob1" or not listed or info is None or info.framework != "btl":
+        return ""
+    names = {name for name in re.split(r"[,\s]+", listed) if name}
+    component = info.component
+    if component in ("", "base", "self") or {component, _ALIASES.get(component, "")} & names:
+        return ""
+    return f"{listed} carries the messages here, and btl/{component} none"
 
 
 def _chosen_transport(in_force: Mapping[str, str], family: str) -> str:
