@@ -151,6 +151,11 @@ class LaunchFacts:
         return self.line.ranks or len(self.ranks) or None
 
     @property
+    def on_one_node(self) -> bool:
+        """True if all ranks are on one node, this one or the only one of a batch job."""
+        return self.hosts_here or self.environment.get("SLURM_NNODES") == "1"
+
+    @property
     def usable_cores(self) -> int:
         """Cores that the ranks of this node may use together, within the quota."""
         cores, quota = self.node.cores, self.node.quota

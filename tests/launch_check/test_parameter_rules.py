@@ -255,6 +255,12 @@ FAULTS = [
     ),
     Launch(
         "transport.tcp",
+        "mpirun -n 2 --mca btl self,tcp ./a.out",
+        "mpirun -n 2 ./a.out",
+        files={SYSTEM: {"pml": "^ucx"}},
+    ),
+    Launch(
+        "transport.tcp",
         "mpirun -n 2 --mca pml ucx -x UCX_TLS=tcp,self ./a.out",
         "mpirun -n 2 --mca pml ucx ./a.out",
     ),
@@ -467,3 +473,10 @@ def test_every_rule_of_these_is_tested_both_ways() -> None:
     own = {rule.code for rule in RULES if rule.code.startswith(subjects)}
     assert own <= CODES
     assert own <= {launch.code for launch in NEARLY}
+
+
+@pytest.mark.parametrize(("nodes", "is_told"), [("1", True), ("2", False)])
+def test_tcp_is_told_of_a_batch_job_on_one_node(nodes: str, is_told: bool) -> None:
+    launch = Launch("transport.tcp", "mpirun -n 2 --mca btl self,tcp ./a.out", "")
+    facts = replace(launch.facts(), hosts_here=False, ranks=(), environment={"SLURM_NNODES": nodes})
+    assert ("transport.tcp" in [one.code for one in examine(facts)]) == is_told

@@ -41,8 +41,8 @@ class TcpOnOneNode(LaunchRule):
     )
 
     def examine(self, facts: LaunchFacts) -> Iterator[LaunchFinding]:
-        """A finding if all ranks are here and shared memory is left out or not used."""
-        if not facts.hosts_here or (facts.rank_count or 1) < 2:
+        """A finding if all ranks are on one node and shared memory is left out or not used."""
+        if not facts.on_one_node or (facts.rank_count or 1) < 2:
             return
         reason = _seen_tcp(facts) or _asked_tcp(facts)
         if reason is None:
@@ -90,7 +90,8 @@ def _asked_tcp(facts: LaunchFacts) -> _Reason | None:
 def _carrier(facts: LaunchFacts, values: dict[str, RequestInForce]) -> str:
     """The component of Open MPI that carries the messages; ob1 unless it is known otherwise."""
     asked = values.get("pml")
-    return facts.transport.carrier or (asked.value if asked is not None else "") or "ob1"
+    chosen = "" if asked is None or asked.value.startswith("^") else asked.value
+    return facts.transport.carrier or chosen or "ob1"
 
 
 def _without_sm(values: dict[str, RequestInForce]) -> _Reason | None:
