@@ -52,6 +52,11 @@ SCHEMAS: dict[str, DocumentKind] = {
     "check-why": DocumentKind(
         "Meaning of a finding's code", "autotune.api.launch_check:ExplainedFinding", ("check",)
     ),
+    "explain": DocumentKind(
+        "One parameter on this machine",
+        "autotune.parameters.explanation:ParameterExplanation",
+        ("explain",),
+    ),
     "noise": DocumentKind(
         "Noise of the default, and the gain that can be detected",
         "autotune.comparison.noise:NoiseReport",

@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotune.config.cluster import load_cluster
 from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError
+from autotune.parameters.surroundings import surrounding_faults
 from autotune.publish.verify import published_files
 from autotune.store.location import VARIABLE, Location, locate
 from autotune.targets.jobs import job_words
@@ -52,7 +53,7 @@ def examine(
     findings = [_machine(), *_jobs(), *_mpi(mpi), _compiler()]
     library = _find(mpi)
     if library is not None:
-        findings += [_environment(library), *_publications(library)]
+        findings += [_environment(library), *_parameters(library), *_publications(library)]
         if not quick:
             findings += _measurements(library, cluster)
     return findings + needs(quick)
@@ -201,6 +202,22 @@ def _environment(library: Library) -> DoctorFinding:
         "they are part of every default that is measured here; --clean-env removes them",
         {"settings": settings},
     )
+
+
+def _parameters(library: Library) -> list[DoctorFinding]:
+    """One finding for each parameter that the environment or a file sets in vain."""
+    return [
+        DoctorFinding(
+            NOTE,
+            "mpi.parameters",
+            "parameters",
+            f"{fault.statement} ({fault.request.origin}): {fault.cost}",
+            f"autotune explain {fault.near[0] if fault.near else fault.request.name}",
+            {"kind": fault.kind, "name": fault.request.name, "value": fault.request.value},
+        )
+        for fault in surrounding_faults(library)
+        if not fault.is_harmless
+    ]
 
 
 def _publications(library: Library) -> list[DoctorFinding]:

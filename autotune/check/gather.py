@@ -16,9 +16,10 @@ from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 
-from autotune.check.launch_facts import LaunchFacts, LaunchOutcome, RankFacts
+from autotune.check.launch_facts import FileInForce, LaunchFacts, LaunchOutcome, RankFacts
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.check.node import other_jobs, read_node
+from autotune.check.parameter_requests import LOADING
 from autotune.check.pools import (
     PINNING,
     expected_threads,
@@ -26,7 +27,9 @@ from autotune.check.pools import (
     pools_of_program,
 )
 from autotune.check.probe import probe_program, read_records, world_size
+from autotune.check.start_watch import watch_start
 from autotune.check.watch import LaunchWatch
+from autotune.parameters.catalogue import Catalogue
 from autotune.targets.launcher_line import as_user_types
 from autotune.targets.mpi_need import MpiNeed, need_of
 from autotune.targets.wrapped_launcher import is_assignment, split_wrappers
@@ -36,7 +39,9 @@ from runner.mpi.discover import adapter, find_library, identify
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
 from runner.mpi.linkage import LinkedLibrary, identify_file, installation_of
+from runner.mpi.openmpi.parameters import parameter_lines
 from runner.scheduler import allocation
+from runner.single_copy import kernel_copy_works
 from runner.supervise import ExecRequest, ExecResult, Supervisor
 
 PROBE_S = 30.0
@@ -98,7 +103,32 @@ def gather(
         pids = {job.pid for job in lasting}
         jobs = tuple(job for job in node.jobs if job.pid in pids)
         facts = replace(facts, node=replace(node, jobs=jobs))
-        return replace(facts, library=completion.result())
+        return _with_parameters(replace(facts, library=completion.result()), start)
+
+
+def _with_parameters(facts: LaunchFacts, start: Start) -> LaunchFacts:
+    """The facts with those of parameters, and of the transport if something was started."""
+    library = facts.library
+    if library is None:
+        return facts
+    environment = dict(facts.environment)
+    try:
+        catalogue = Catalogue.of(library)
+        files = adapter(library).settings_files(environment)
+    except RunnerError:
+        return facts
+    for option in facts.line.options:
+        if option.bare in LOADING and option.values and library.family == "openmpi":
+            files[option.values[0]] = parameter_lines(Path(option.values[0]))
+    rows = tuple(
+        FileInForce(
+            path, {name: value for _, name, value in entries}, {name: n for n, name, _ in entries}
+        )
+        for path, entries in files.items()
+    )
+    node = replace(facts.node, kernel_copy=kernel_copy_works())
+    facts = replace(facts, catalogue=catalogue, parameter_files=rows, node=node)
+    return facts if start is Start.NONE else watch_start(facts)
 
 
 def _completed(library: Library | None) -> Library | None:

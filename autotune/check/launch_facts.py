@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from autotune.check.finding import Certainty
 from autotune.check.launch_line import LaunchLine
-from autotune.check.transport_facts import SeenTransport
+from autotune.check.transport_facts import SeenTransport, StartUpFacts
+from autotune.parameters.catalogue import Catalogue
 from runner.cpus import count_cores
 from runner.mpi.library import Library
 from runner.mpi.linkage import LinkedLibrary
@@ -71,6 +72,8 @@ class NodeFacts:
     """Kind of container; "" outside."""
     ptrace_scope: int | None = None
     """yama's setting; None: there is no yama."""
+    kernel_copy: bool | None = None
+    """Whether two processes of this machine can copy from each other; None: not tried."""
     huge_pages: str = ""
     """The setting of transparent huge pages: always, madvise, never."""
     numa_balancing: bool | None = None
@@ -104,6 +107,8 @@ class FileInForce:
 
     path: str
     values: Mapping[str, str]
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """The line of each name in the file, as far as known."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +139,21 @@ class LaunchFacts:
     """True if all ranks are on this machine."""
     parameter_files: tuple[FileInForce, ...] = ()
     """In the order in which they count, the first one before the others."""
+    catalogue: Catalogue | None = None
+    """All parameters that the library, and what lies below it, has; None: not listed."""
     transport: SeenTransport = field(default_factory=SeenTransport)
+    start_up: StartUpFacts | None = None
+    """None: the start was not measured."""
 
     @property
     def rank_count(self) -> int | None:
         """Ranks of the launch: those of the line, else those that were seen."""
         return self.line.ranks or len(self.ranks) or None
+
+    @property
+    def on_one_node(self) -> bool:
+        """True if all ranks are on one node, this one or the only one of a batch job."""
+        return self.hosts_here or self.environment.get("SLURM_NNODES") == "1"
 
     @property
     def usable_cores(self) -> int:

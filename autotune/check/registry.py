@@ -7,7 +7,19 @@ from collections.abc import Iterable
 from autotune.check.finding import LaunchFinding
 from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import LaunchRule
-from autotune.check.rules import binding, launch, memory, slots, slurm, threads, worlds
+from autotune.check.rules import (
+    binding,
+    launch,
+    memory,
+    parameters,
+    single_copy,
+    slots,
+    slurm,
+    start_up,
+    threads,
+    transport,
+    worlds,
+)
 
 _RULES: tuple[type[LaunchRule], ...] = (
     worlds.ForeignLauncher,
@@ -26,6 +38,21 @@ _RULES: tuple[type[LaunchRule], ...] = (
     slots.NoYield,
     slurm.CpusPerTask,
     slurm.ExportNone,
+    parameters.UnknownParameter,
+    parameters.MisspeltParameter,
+    parameters.OtherVersion,
+    parameters.WrongLayer,
+    parameters.RefusedValue,
+    parameters.Overridden,
+    parameters.WithoutEffect,
+    parameters.WrongResults,
+    transport.TcpOnOneNode,
+    transport.SlowProvider,
+    single_copy.ForbiddenCopy,
+    single_copy.NamespacesApart,
+    start_up.ScanOfPci,
+    start_up.NameResolution,
+    start_up.OpeningOfLibfabric,
     memory.HugePages,
     memory.NumaBalancing,
 )

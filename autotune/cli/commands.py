@@ -48,6 +48,7 @@ COMMANDS = {
     "ui": "ui:ui",
     "apps": "cluster_commands:apps",
     "doctor": "doctor:doctor",
+    "explain": "explain:explain",
     "publish": "publish:publish",
     "unpublish": "unpublish:unpublish",
     "verify-published": "verify_published:verify_published",

@@ -29,6 +29,7 @@ from autotune.space.definition import (
 from autotune.space.expression import Compare, Constant, Expr, Name
 from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.layout import same_layout
+from autotune.space.new_names import OBSOLETE_NAMES, new_names
 from autotune.space.parameter import default_kind, divisor_expression, parse_levels
 from autotune.space.resolve import applies, keys_for, resolve, title
 from autotune.space.setting import Value, normalise_value
@@ -276,39 +277,14 @@ def _illegal_word(word: str, info: ParamInfo) -> str | None:
     return f"{word!r} is not a number; the library would read it as 0"
 
 
-_NEW_NAMES: tuple[tuple[str, str], ...] = (
-    # pattern of the old name, new name
-    (r"btl_vader_(\w+)", r"btl_sm_\1"),
-    (r"btl_sm_(\w+)", r"btl_vader_\1"),
-    (r"mpi_preconnect_(?:mpi|oob)", "mpi_preconnect_all"),
-    (r"coll_hierarch_(\w+)", r"coll_han_\1"),
-    (r"opal_leave_pinned", "mpi_leave_pinned"),
-)
-_OBSOLETE_NAMES: tuple[tuple[str, str], ...] = (
-    # pattern of the old name, what replaces it
-    (r"btl_vader_single_copy_mechanism", 'in 5.0 smsc = "^cma" does what "none" did'),
-    (r"smsc", "in 4.1 this is btl_vader_single_copy_mechanism (cma, emulated, none)"),
-    (r"(?:mpi|opal)_paffinity_alone|hwloc_base_binding_policy", "use the parameter bind_to"),
-    (r"rmaps_\w*(?:mapping|schedule)_policy", "use the parameter map_by"),
-    (r"rmaps_\w*ranking_policy", "use the parameter rank_by"),
-    (
-        r"(?:orte|plm|rmaps|ras|odls|oob|ess|state)_\w+",
-        'it is PRRTE\'s in 5.0: set target = "prte"',
-    ),
-    (r"btl_openib_\w+", "the component openib is not in this library; InfiniBand is driven by UCX"),
-    (r"btl_(?:sm|vader)_(?:num_)?fifos?(?:_size)?", "shared memory has no such queues any more"),
-)
-
-
 def today(name: str, library: Library) -> str:
     """The replacement of ``name``, as the end of a sentence."""
     spellings = [name]
-    for pattern, replacement in _NEW_NAMES:
-        if match := re.fullmatch(pattern, name):
-            spellings.append(match.expand(replacement))
-            if spellings[-1] in library.params:
-                return f"it is called {spellings[-1]} here"
-    for pattern, advice in _OBSOLETE_NAMES:
+    for spelling in new_names(name):
+        spellings.append(spelling)
+        if spelling in library.params:
+            return f"it is called {spelling} here"
+    for pattern, advice in OBSOLETE_NAMES:
         if re.fullmatch(pattern, name):
             return advice
     near = _nearest(spellings, library)

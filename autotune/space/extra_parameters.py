@@ -6,13 +6,13 @@ Any other parameter is tried, and read-back decides.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 from autotune.errors import UsageError
+from autotune.nearest import nearest
 from autotune.space.check import refused_value, today
 from autotune.space.outside_names import check_no_file, check_value, is_level, runs_programs
 from autotune.space.parameter import Parameter, ParameterKind, default_kind
@@ -32,8 +32,6 @@ PREFIXES: Mapping[str, ParameterKind] = {
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OWN = ("mpi_show_mca_params", "mpi_show_mca_params_file")
 """Parameters that autotune itself sets in every launch."""
-_EDITS = 2
-"""A name that differs from a known one by at most this many letters counts as mistyped."""
 
 
 def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, ParameterKind]]:
@@ -178,7 +176,7 @@ def _refuse_misspelling(name: str, target: ParameterKind, library: Library, spac
         return
     advice = today(name, library) if library.params and target == "mca" else ""
     known_names = dict.fromkeys((*space.names, *(library.params if target != "env" else ())))
-    near = _near(name, list(known_names))
+    near = nearest(name, known_names)
     if advice.startswith("it is called"):
         hint = advice
     elif near:
@@ -192,18 +190,3 @@ def _refuse_misspelling(name: str, target: ParameterKind, library: Library, spac
         "not list it; " + hint + (out if target == LIBRARY and variable != name else ""),
         code="parameter.unknown",
     )
-
-
-def _near(name: str, candidates: Sequence[str]) -> list[str]:
-    close = difflib.get_close_matches(name, candidates, n=5, cutoff=0.8)
-    return [one for one in close if _edits(name, one) <= _EDITS][:2]
-
-
-def _edits(one: str, other: str) -> int:
-    """Edit distance: letters to insert, delete or change to get ``other`` from ``one``."""
-    row = list(range(len(other) + 1))
-    for i, a in enumerate(one, 1):
-        last, row = row, [i]
-        for j, b in enumerate(other, 1):
-            row.append(min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b)))
-    return row[-1]

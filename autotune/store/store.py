@@ -337,6 +337,11 @@ class Store(WorkerClaims):
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
 
+    def studies_with(self, names: Collection[str]) -> list[int]:
+        """Ids of the studies that tried a value of one of these parameters, the newest first."""
+        with self._database.read() as connection:
+            return trials.studies_with(connection, names)
+
     def trials(self, study_id: int, since: int = 0) -> list[TrialRecord]:
         """Trials from the number ``since`` on, in order, including running ones."""
         with self._database.read() as connection:

@@ -203,3 +203,15 @@ def to_trial(row: Row[Any]) -> TrialRecord:
         owner=OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start),
         heartbeat_at=row.heartbeat_at,
     )
+
+
+def studies_with(connection: Connection, names: Collection[str]) -> list[int]:
+    """Ids of the studies with a trial whose setting names one of these parameters, newest first."""
+    query = (
+        select(s.trial.c.study_id)
+        .join(s.trial_value, s.trial_value.c.trial_id == s.trial.c.id)
+        .where(s.trial_value.c.name.in_(sorted(names)))
+        .distinct()
+        .order_by(s.trial.c.study_id.desc())
+    )
+    return list(connection.scalars(query))

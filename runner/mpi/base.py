@@ -16,7 +16,7 @@ from runner.errors import RunnerUsageError
 from runner.files.paths import is_file
 from runner.mpi.abi import STANDARD_ABI, Abi
 from runner.mpi.hosts import Hosts
-from runner.mpi.library import Library
+from runner.mpi.library import Library, ParamInfo
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -191,6 +191,11 @@ class Adapter(ABC):
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
 
+    def settings_files(self, environment: dict[str, str]) -> dict[str, list[tuple[int, str, str]]]:
+        """The files with settings that a launch reads, the one that counts first: number of the
+        line, name and value of each setting, by path."""
+        return {}
+
     @contextmanager
     def one_launch(self) -> Iterator[None]:
         """Within the block, which is one launch, an adapter may read files of settings only once.
@@ -250,6 +255,24 @@ class Adapter(ABC):
 
     def idle_parameters(self) -> dict[str, str]:
         """Parameters of components below the one that serves all collectives, with the reason."""
+        return {}
+
+    def layered_parameters(self) -> dict[str, dict[str, ParamInfo]]:
+        """The parameters that belong to other parts than the library, by kind: of the run-time that
+        starts the ranks, of PMIx; empty if all are the library's own."""
+        return {}
+
+    def own_default(self, name: str) -> str | None:
+        """The library's own default of a parameter that the environment or a file sets; None if it
+        is not known."""
+        return None
+
+    def closed_parameters(self) -> dict[str, ParamInfo]:
+        """The parameters of components that are installed but cannot be opened on this machine."""
+        return {}
+
+    def components(self) -> dict[str, frozenset[str]]:
+        """The installed components by framework; empty if the library has none, or does not say."""
         return {}
 
     def had_hiccup(self, stderr: str) -> bool:

@@ -189,6 +189,13 @@ class IntelMpi(Hydra):
             settings |= {f"{path}:{n}": v for n, v in variables_in(path).items()}
         return settings
 
+    def settings_files(self, environment: dict[str, str]) -> dict[str, list[tuple[int, str, str]]]:
+        files = conf_files(_surroundings(self.library, environment), Path.cwd())
+        return {
+            str(path): [(0, name, value) for name, value in variables_in(path).items()]
+            for path in reversed(files)
+        }
+
     def c_compiler(self) -> tuple[str, ...]:
         """The C compiler with the library's paths: its ``mpicc`` needs other variables."""
         own, compiler = shared_library(self.library), shutil.which("cc")

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
+from functools import lru_cache
+from pathlib import Path
 
 from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.library import Library
 from runner.mpi.mpi_t import environment_without, list_variables, read_parameters
+from runner.mpi.output import output_of
 
 FAMILY = "mpich"
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
@@ -57,3 +61,18 @@ class Mpich(Hydra):
         lists = list_variables(own, [{}], environment) if own is not None else []
         values = (lists[0] if lists else None) or {}
         return {n: "" if v.kind == "MPI_CHAR" else v.value for n, v in values.items()}
+
+
+_ASK = r"""import ctypes, sys
+text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
+print(text.value.decode(errors="replace"))"""
+"""The library's description of itself, which MPI allows before MPI_Init."""
+_DEVICE = re.compile(r"^MPICH Device:\s*(\S+)", re.MULTILINE)
+
+
+@lru_cache(maxsize=4)
+def device_of(own: Path) -> str:
+    """What the library at ``own`` sends messages with, such as ``ch4:ucx``; "" if unknown."""
+    match = _DEVICE.search(output_of((sys.executable, "-I", "-c", _ASK, str(own))))
+    return match[1] if match else ""

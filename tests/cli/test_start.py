@@ -63,14 +63,14 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def _imported(database: Path, lines: Sequence[Sequence[str]]) -> dict[str, set[str]]:
+def _imported(database: Path | None, lines: Sequence[Sequence[str]]) -> dict[str, set[str]]:
     """The packages that a fresh process has imported after each of the commands."""
     done = subprocess.run(
         [sys.executable, "-c", CODE, json.dumps(lines)],
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"AUTOTUNE_STORE": str(database)},
+        env=os.environ | {"AUTOTUNE_STORE": str(database or "")},
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
@@ -145,3 +145,16 @@ def test_each_lazy_name_is_there_and_an_unknown_one_is_an_error(package: str) ->
         assert getattr(module, name) is not None
     with pytest.raises(AttributeError, match="nothing"):
         _ = module.nothing
+
+
+@pytest.mark.mpi
+def test_a_parameter_is_explained_without_what_measuring_needs(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is opened only where there is one."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    line = ("explain", "coll_tuned_priority", "--mpi", "openmpi", "--quick")
+    with_database = _imported(database, [line])[" ".join(line)]
+    assert not with_database & HEAVY
+    assert "sqlalchemy" in with_database
+    assert not _imported(None, [line])[" ".join(line)] & (HEAVY | DATABASE)

@@ -20,6 +20,7 @@ from autotune.check.launch_facts import (
 )
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.check.registry import examine
+from autotune.check.transport_facts import StartUpFacts
 from runner.cpus import cpus_of
 from runner.mpi.hosts import host_list
 from runner.mpi.library import Library
@@ -66,6 +67,7 @@ def facts_of(fault: Mapping[str, Any]) -> LaunchFacts:
         if "slurm" in fault
         else (),
         mpi_types=("none", "pmi2", "pmix") if line.is_srun else (),
+        start_up=_start_up(fault),
     )
 
 
@@ -79,6 +81,14 @@ def findings_of(fault: Mapping[str, Any]) -> dict[str, LaunchFinding]:
 def _slots(line: LaunchLine) -> int | None:
     hosts = line.option("host")
     return None if hosts is None else host_list(hosts.values[0], "--host").total
+
+
+def _start_up(fault: Mapping[str, Any]) -> StartUpFacts | None:
+    """The start of the fault, nearly all of which its cause takes; None without one."""
+    if "start_up" not in fault:
+        return None
+    taken = fault["start_up"]["seconds"]
+    return StartUpFacts(taken, {fault["start_up"]["cause"]: 0.9 * taken})
 
 
 def _prefix(title: str) -> str:

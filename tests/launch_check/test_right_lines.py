@@ -48,7 +48,7 @@ def _launch_lines() -> list[str]:
         if words[:1] in (["autotune"], ["$"]) and "--" in words:
             words = words[words.index("--") + 1 :]
         _, launch = split_wrappers(words)
-        known = not any("$" in word or word in ("<", "...", "|") for word in launch)
+        known = not any("$" in word or word in ("<", "...", "|", "NAME") for word in launch)
         if len(launch) > 2 and is_launcher(launch[0]) and known:
             lines[shlex.join(words)] = None
     return list(lines)

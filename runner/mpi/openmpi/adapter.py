@@ -30,7 +30,7 @@ from runner.mpi.hosts import (
     Hosts,
     hosts_of,
 )
-from runner.mpi.library import POLICIES, Library
+from runner.mpi.library import POLICIES, Library, ParamInfo
 from runner.mpi.openmpi.collectives import (
     COMPONENT_LINE,
     component_priorities,
@@ -43,12 +43,17 @@ from runner.mpi.openmpi.options import unbound, values_of
 from runner.mpi.openmpi.parameters import (
     ENV_PREFIXES,
     PARAM_FILES,
+    closed_parameters,
+    installed_components,
+    own_defaults,
     parameter_files,
+    parameter_lines,
     parameter_of,
     read_parameter_file,
     read_parameters,
 )
 from runner.mpi.openmpi.rules import forced_algorithms
+from runner.mpi.openmpi.runtime_parameters import read_pmix, read_prte
 from runner.mpi.openmpi.shown import (
     SHOW_FILE,
     SHOW_PARAMETER,
@@ -165,18 +170,7 @@ class OpenMPI(Adapter):
 
     @classmethod
     def complete(cls, library: Library) -> Library:
-        info = Path(library.bin) / "ompi_info"
-        if not exists(info):
-            path = shutil.which("ompi_info")
-            if path is None:
-                raise RunnerError(
-                    f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
-                    f"found in {library.bin}; without it no parameter can be checked.  Install the "
-                    "complete package.",
-                    code="mpi.parameter_list",
-                )
-            info = Path(path)
-        return dataclasses.replace(library, params=read_parameters(info))
+        return dataclasses.replace(library, params=read_parameters(_ompi_info_of(library)))
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks)]
@@ -505,6 +499,24 @@ class OpenMPI(Adapter):
         idle = without_windows(read_back, components) if self.prrte else {}
         return idle | ({WINDOWS: state} if state else {})
 
+    def layered_parameters(self) -> dict[str, dict[str, ParamInfo]]:
+        folder = Path(self.library.bin)
+        # 4.1 has one namespace for the library and its run-time environment.
+        return {_RUNTIME: read_prte(folder), _PMIX: read_pmix(folder)} if self.prrte else {}
+
+    def own_default(self, name: str) -> str | None:
+        return own_defaults(self._ompi_info).get(name)
+
+    def closed_parameters(self) -> dict[str, ParamInfo]:
+        return closed_parameters(self._ompi_info)
+
+    def components(self) -> dict[str, frozenset[str]]:
+        return installed_components(self._ompi_info)
+
+    @property
+    def _ompi_info(self) -> str:
+        return str(_ompi_info_of(self.library))
+
     def collective_components(self) -> list[str]:
         priorities = component_priorities(self.library.params)
         return [f"{c} {p}{' (between nodes)' if c == 'han' else ''}" for c, p in priorities.items()]
@@ -537,12 +549,35 @@ class OpenMPI(Adapter):
         # They choose the components that are opened, whose parameters alone are listed.
         return tuple(map(file_state, parameter_files(self.library, dict(os.environ))))
 
+    def settings_files(self, environment: dict[str, str]) -> dict[str, list[tuple[int, str, str]]]:
+        files = parameter_files(self.library, environment)
+        # The override file counts before all others.
+        files.sort(key=lambda path: not path.name.endswith("-override.conf"))
+        lines = {str(path): parameter_lines(path) for path in files}
+        return {path: entries for path, entries in lines.items() if entries}
+
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         settings = {k: v for k, v in environment.items() if k.startswith(ENV_PREFIXES)}
         for path in parameter_files(self.library, environment):
             for name, value in read_parameter_file(path).items():
                 settings[f"{path}:{name}"] = value
         return settings
+
+
+def _ompi_info_of(library: Library) -> Path:
+    """The command that lists the parameters; raises RunnerError if there is none."""
+    info = Path(library.bin) / "ompi_info"
+    if exists(info):
+        return info
+    path = shutil.which("ompi_info")
+    if path is None:
+        raise RunnerError(
+            f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
+            f"found in {library.bin}; without it no parameter can be checked.  Install the "
+            "complete package.",
+            code="mpi.parameter_list",
+        )
+    return Path(path)
 
 
 def _lines(path: Path) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from runner.mpi.library import Library, ParamInfo
 from runner.mpi.output import output_of
 
 _ARGUMENTS = ("--all", "--parsable", "--level", "9")
+_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _TIMEOUT_S = 60
 _MOST_BYTES = 4 * MIB
 """Limit for a parameter file."""
@@ -59,15 +60,18 @@ class _Draft:
     is_disabled: bool = False
 
 
-def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
-    """The parameters as the installation reports them in this environment.
+def read_parameters(
+    ompi_info: str | Path, environment: Mapping[str, str] | None = None
+) -> dict[str, ParamInfo]:
+    """The parameters as the installation reports them in an environment (None: that of this
+    process).
 
     Values inherited from the environment and from parameter files are included, with their source.
     Takes 0.05-0.2 s. Raises :class:`RunnerError` if the command does not run or lists nothing.
     """
     command = [str(ompi_info), *_ARGUMENTS]
     # ompi_info itself accepts root; a wrapper that shares mpirun's code may not.
-    env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    env = {**(os.environ if environment is None else environment), **_ROOT}
     try:
         process = subprocess.run(
             command, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False,
@@ -90,12 +94,41 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     return params
 
 
-def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
+def own_defaults(ompi_info: str | Path) -> dict[str, str]:
+    """The library's own defaults, whatever the environment and parameter files set."""
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(ENV_PREFIXES)}
+    params = read_parameters(ompi_info, {**plain, PARAM_FILES: "none"})
+    return {name: info.default for name, info in params.items() if info.source == "default"}
+
+
+@lru_cache(maxsize=4)
+def _listing(ompi_info: str) -> str:
+    """The whole output of ``ompi_info``; "" if it cannot be executed."""
+    return output_of((ompi_info, *_ARGUMENTS), {**os.environ, **_ROOT}, timeout_s=_TIMEOUT_S)
+
+
+def closed_parameters(ompi_info: str) -> dict[str, ParamInfo]:
+    """The parameters that an installation lists although their component could not be opened."""
+    return parse_ompi_info(_listing(ompi_info), closed=True)
+
+
+def installed_components(ompi_info: str) -> dict[str, frozenset[str]]:
+    """The installed components by framework: rows ``mca:FRAMEWORK:COMPONENT:version:...``, and
+    other names of components that have parameters."""
+    components: dict[str, set[str]] = {}
+    for line in _listing(ompi_info).split("\n"):
+        parts = line.split(":", 4)
+        if parts[0] == "mca" and len(parts) > 3 and parts[3] in ("version", "param"):
+            components.setdefault(parts[1], set()).add(parts[2])
+    return {name: frozenset(several - {"base"}) for name, several in components.items()}
+
+
+def parse_ompi_info(text: str, closed: bool = False) -> dict[str, ParamInfo]:
     """Parameters by name from the output of ``ompi_info --all --parsable``.
 
     Malformed rows are skipped without an error. Parameters marked disabled (their component could
     not be opened) are left out, except those of UCX: 4.1 opens it if it is asked to use any
-    transport.
+    transport. With ``closed`` only those left out are returned.
     """
     drafts: dict[str, _Draft] = {}
     # Not splitlines(): it also breaks at characters that may occur inside a help text.
@@ -109,7 +142,7 @@ def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
     return {
         name: _finish(name, draft)
         for name, draft in drafts.items()
-        if not draft.is_disabled or draft.component == _LATE_COMPONENT
+        if (not draft.is_disabled or draft.component == _LATE_COMPONENT) != closed
     }
 
 
@@ -261,16 +294,28 @@ def _reported_paths(command: str) -> tuple[Path | None, Path | None]:
 
 def read_parameter_file(path: Path) -> dict[str, str]:
     """The ``name = value`` lines of an MCA parameter file; empty if the file is not readable."""
+    return {name: value for _, name, value in parameter_lines(path)}
+
+
+def parameter_lines(path: Path) -> list[tuple[int, str, str]]:
+    """Number, name and value of each line of an MCA parameter file, or of one for ``--tune``.
+
+    Such a file has ``--mca NAME VALUE`` or ``-x NAME=VALUE``. Empty if the file is not readable.
+    """
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
-        return {}
-    values = {}
-    for line in text.splitlines():
-        name, mark, value = line.partition("=")
-        if mark and not line.lstrip().startswith("#"):
-            values[name.strip()] = value.strip()
-    return values
+        return []
+    lines = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if words[:1] and words[0] in ("--mca", "-mca") and len(words) > 2:
+            lines.append((number, words[1], " ".join(words[2:])))
+            continue
+        name, mark, value = line.strip().removeprefix("-x ").partition("=")
+        if mark and not name.lstrip().startswith("#"):
+            lines.append((number, name.strip(), value.strip()))
+    return lines
 
 
 def parameter_of(setting: str) -> str:
