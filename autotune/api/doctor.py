@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -212,7 +213,7 @@ def _parameters(library: Library) -> list[DoctorFinding]:
             "mpi.parameters",
             "parameters",
             f"{fault.statement} ({fault.request.origin}): {fault.cost}",
-            f"autotune explain {fault.near[0] if fault.near else fault.request.name}",
+            f"autotune explain {shlex.quote(fault.near[0] if fault.near else fault.request.name)}",
             {"kind": fault.kind, "name": fault.request.name, "value": fault.request.value},
         )
         for fault in surrounding_faults(library)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+
 from autotune.config.site import site_store
 from autotune.errors import AutotuneError, UsageError
 from autotune.parameters.catalogue import BELOW, Catalogue, plain_name
-from autotune.parameters.explanation import ParameterExplanation, explain, words_of_spaces
+from autotune.parameters.explanation import ParameterExplanation, explain, meaning_in_spaces
 from autotune.parameters.measured_effect import MeasuredEffect
 from autotune.parameters.surroundings import surrounding_requests
 from autotune.space.new_names import NEW_VALUES, new_names
@@ -34,15 +36,15 @@ def explain_parameter(
     parameter = catalogue.find(plain, *([layer] if layer is not None and is_below else []))
     if parameter is None:
         raise UsageError(_unknown(plain, catalogue), code="parameter.unknown")
-    words = words_of_spaces(parameter.name)
+    meaning = meaning_in_spaces(parameter.name)
     is_own = parameter.info is None or parameter.info.source == "default"
     return explain(
         parameter,
         catalogue,
         surrounding_requests(library, catalogue),
         "" if quick or not _depends(parameter.name, library) else _transport(library),
-        _measured(words.names, store),
-        words,
+        _measured(meaning.names, store),
+        meaning,
         None if is_own else adapter(library).own_default(parameter.name),
     )
 
@@ -101,7 +103,8 @@ def _unknown(name: str, catalogue: Catalogue) -> str:
     words = f"{catalogue.title} has no parameter {name}"
     for spelling in new_names(name):
         if catalogue.find(spelling) is not None:
-            return f"{words}; it is called {spelling} here\n  autotune explain {spelling}"
+            line = f"autotune explain {shlex.quote(spelling)}"
+            return f"{words}; it is called {spelling} here\n  {line}"
     other = catalogue.other_series(name)
     if other is not None:
         kind = families().get(other[0].family)
@@ -110,12 +113,12 @@ def _unknown(name: str, catalogue: Catalogue) -> str:
         for value, (new, new_value) in pairs:
             if catalogue.find(new) is not None:
                 words += f".  Here {new}={new_value} means what {name}={value} does there"
-                return f"{words}\n  autotune explain {new}"
+                return f"{words}\n  autotune explain {shlex.quote(new)}"
         return words
     near = catalogue.nearest(name) or _similar(name, catalogue)
     if not near:
         return f"{words}, nor one with a similar name; autotune space discover TEXT searches them"
-    return f"{words}; did you mean {' or '.join(near)}?\n  autotune explain {near[0]}"
+    return f"{words}; did you mean {' or '.join(near)}?\n  autotune explain {shlex.quote(near[0])}"
 
 
 def _similar(name: str, catalogue: Catalogue) -> list[str]:

@@ -71,7 +71,8 @@ def launch_lines(path: Path) -> list[ScriptLine]:
         text = files.read_text(path, _MOST_BYTES)
     except UnicodeDecodeError:
         raise UsageError(
-            f"{path} is not a script: expected one, or a launch line such as mpirun -n 4 {path}",
+            f"{path} is not a script: expected one, or a launch line such as "
+            f"mpirun -n 4 {shlex.quote(str(path))}",
             code="check.script",
         ) from None
     except (OSError, ValueError) as problem:

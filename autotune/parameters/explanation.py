@@ -72,14 +72,14 @@ class ParameterExplanation:
 
 
 @dataclass(frozen=True)
-class SpaceWords:
+class SpaceMeaning:
     """What the spaces say of a parameter: its names there, and its meaning in plain words."""
 
     names: frozenset[str]
     help: str = ""
 
 
-def words_of_spaces(name: str) -> SpaceWords:
+def meaning_in_spaces(name: str) -> SpaceMeaning:
     """The names and the help of a parameter in the spaces that are known here."""
     names, text = {name}, ""
     for file in list_configs("spaces"):
@@ -93,7 +93,7 @@ def words_of_spaces(name: str) -> SpaceWords:
             if name == canonical or name in own:
                 names.add(canonical)
                 text = text or str(table.get("help", ""))
-    return SpaceWords(frozenset(names), text)
+    return SpaceMeaning(frozenset(names), text)
 
 
 def explain(
@@ -102,7 +102,7 @@ def explain(
     requests: Sequence[Request],
     transport: str,
     measured: MeasuredEffect,
-    words: SpaceWords,
+    meaning: SpaceMeaning,
     own_default: str | None = None,
 ) -> ParameterExplanation:
     """What is known of a parameter; ``requests`` are those of the environment and of files.
@@ -133,7 +133,7 @@ def explain(
         mpi=catalogue.title,
         owner=TITLES.get(parameter.layer, catalogue.title.rpartition(" ")[0]),
         component=_component(info),
-        meaning=words.help or (_first_sentence(info.help) if info else ""),
+        meaning=meaning.help or (_first_sentence(info.help) if info else ""),
         library_help=" ".join(info.help.split()) if info else "",
         type=info.type if info is not None else "",
         values=_values(info),

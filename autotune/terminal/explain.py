@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from autotune.terminal.render import print_hanging, print_line
@@ -55,7 +56,7 @@ def _family(shown: ParameterExplanation) -> str:
     more = len(shown.siblings) - _SIBLINGS
     rest = f", and {more} more" if more > 0 else ""
     if more > 0 and shown.owner in shown.mpi and shown.is_installed:
-        rest += f" (autotune space discover {shown.family})"
+        rest += f" (autotune space discover {shlex.quote(shown.family)})"
     return f"{shown.family}: {', '.join(names)}{rest}"
 
 

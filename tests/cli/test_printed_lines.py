@@ -31,7 +31,7 @@ PROSE = {
     "published", "are", "prints", "and", "itself", "is", "does", "gives", "reads", "wrote", "did",
     "writes", "would", "could", "had", "supports", "cannot", "uses", "was", "without", "starts",
     "measures", "in", "draws", "compares", "that", "works", "runs", "searches", "a", "executes",
-    "treats", "sets", "through",
+    "treats", "sets", "through", "has", "tries",
 }
 # fmt: on
 """Words that follow the name of autotune in sentences."""
@@ -49,6 +49,7 @@ COMPOSERS = {
     "autotune/targets/jobs.py:_line": LAUNCHES,
     "autotune/measurement/bench.py:_default_fails": LAUNCHES,
     "runner/outcome/__init__.py:inside_words": LAUNCHES,
+    "autotune/check/comparison.py:comparison_command": "tests/launch_check/test_launch_line.py",
     "autotune/targets/figures.py:words": "tests/cli/test_proposed_metric.py",
     "autotune/targets/figures.py:proposal_note": "tests/cli/test_proposed_metric.py",
 }
@@ -78,6 +79,11 @@ SHOWN = {
     "autotune/api/figures.py:with_figure",
     "autotune/targets/figures.py:wrong_note",
     "autotune/targets/file_in_way.py:in_way_lines",
+    # The line that was checked, and the corrected one, with the words of the user.
+    "autotune/api/launch_check.py:check",
+    "autotune/check/study_check.py:_note",
+    "autotune/terminal/launch_check.py:print_finding",
+    "autotune/terminal/launch_check.py:print_launch",
     # What was run, as a fact.
     "autotune/report/study.py:provenance",
     "autotune/ui/study.py:_facts",

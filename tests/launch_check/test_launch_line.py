@@ -12,6 +12,7 @@ from autotune.check.corrections import without_pinning
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.errors import UsageError
 from runner.mpi.library import Library
+from tests.lines import refused
 
 OPENMPI = Library("openmpi", "5.0.11", "/opt/bin", "/opt/bin/mpirun")
 MPICH = Library("mpich", "4.2.0", "/opt/bin", "/opt/bin/mpirun")
@@ -130,3 +131,4 @@ COMPARISONS = [
 def test_the_command_that_compares_both_lines(text: str, corrected: str, command: str) -> None:
     words = comparison_command(line_of(text), tuple(shlex.split(corrected)), OPENMPI)
     assert list(words or ()) == shlex.split(command)
+    assert not command or refused(command) is None
