@@ -20,6 +20,7 @@ from autotune.config.find import ConfigFile, find_config
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse_expression as parse_expression
+from autotune.space.layout_table import LayoutTable
 from autotune.space.parameter import (
     CORES_EACH,
     Argument,
@@ -29,7 +30,6 @@ from autotune.space.parameter import (
     read_template,
 )
 from autotune.space.setting import NAME, Setting, Value, normalise_value
-from autotune.space.vocabulary import LayoutTable
 from runner.mpi.library import Library
 
 KIND = "spaces"

@@ -28,6 +28,7 @@ from autotune.space.definition import (
 )
 from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, rename_names
 from autotune.space.expression import parse_expression as parse_expression
+from autotune.space.layout_table import NamedValues
 from autotune.space.parameter import (
     Argument,
     Parameter,
@@ -38,7 +39,7 @@ from autotune.space.parameter import (
 )
 from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
-from autotune.space.vocabulary import LayoutRules, NamedValues, Naming
+from autotune.space.vocabulary import LayoutRules, Naming
 from runner.mpi.discover import family
 from runner.mpi.library import Library, ParamInfo, normalise
 
