@@ -31,6 +31,7 @@ from autotune.parameters.catalogue import BELOW, Catalogue
 from autotune.parameters.fault import Fault, faults_of
 from autotune.parameters.request import Request, ValuePlace
 from autotune.parameters.shipped import FOLDER, names_text
+from benchmarks.common import run_benchmark
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
 from runner.mpi.openmpi.shown import SHOW_PARAMETER, parse_run_values
@@ -201,7 +202,7 @@ def write_names(series: str, source: str, places: Sequence[str]) -> Path:
     return file
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print the table, or write a table of names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("places", nargs="*", metavar="MPI")
@@ -209,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--write", metavar="FAMILY-SERIES")
     parser.add_argument("--source", default="")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     if options.write:
         print(write_names(options.write, options.source, options.places))
         return
@@ -230,4 +231,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -146,7 +146,7 @@ class PredictionDocument(Document):
     check: ComparisonFigures | None
     """Comparison with the default (--check), as of compare without a, b and schema."""
     params_file: str | None
-    over_decomposition: OverDecomposition
+    over_decomposition: Omitted[OverDecomposition] = None
     """What tasks that hide communication could bring at most."""
     mpi_choice: Omitted[MpiChoiceRow] = None
     """Why the MPI library of the check was taken."""

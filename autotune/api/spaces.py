@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.config.cluster import load_cluster
-from autotune.document import Document
+from autotune.document import Document, Omitted
 from autotune.json_types import ParameterValue
 from autotune.space import Space
 from autotune.space.check import SpaceFinding, SpaceReport
@@ -56,8 +56,8 @@ class ShownSpace(Document):
     constraints: list[str]
     absent: dict[str, str]
     """Parameters left out, with the reason."""
-    layout: SpaceWords
-    """The parameters in the words of layouts."""
+    layout: Omitted[SpaceWords] = None
+    """The parameters in the words of layouts, if the space has any."""
 
 
 class CheckedSpace(Document):
@@ -87,10 +87,10 @@ def shown_space(space: Space) -> ShownSpace:
     )
 
 
-def space_words(space: Space) -> SpaceWords:
-    """The words of layouts in a space; all empty if it has none."""
+def space_words(space: Space) -> SpaceWords | None:
+    """The words of layouts in a space; None if it has none."""
     if not space.layout.words:
-        return SpaceWords(words={}, own={}, absent={})
+        return None
     layouts = LayoutMap(space)
     return SpaceWords(
         words={word: str(space.layout.words[word]) for word in layouts.words},

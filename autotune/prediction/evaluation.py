@@ -20,7 +20,7 @@ from autotune.anova.classwide import BEST_SINGLE, direct_setting
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import dataset_table
 from autotune.datasets import load
-from autotune.document import Document
+from autotune.document import Document, Omitted
 from autotune.json_types import Number
 from autotune.prediction.composed import ComposedModel
 from autotune.prediction.examples import Example, TrainingSet, means
@@ -65,9 +65,9 @@ class MethodScores(Document):
     performance_ratio: Number
     worst_performance_ratio: Number
     share: Number | None
-    share_lower: Number | None
-    """Lower end of the one-sided 95 % interval of the mean share over programs; null with fewer
-    than three programs."""
+    share_lower: Omitted[Number] = None
+    """Lower end of the one-sided 95 % interval of the mean share over programs; left out
+    with fewer than three programs."""
     slower_than_default: int
     named_on_null_cells: int
     slower_as_stated: Number

@@ -42,9 +42,9 @@ def print_space(space: Space, library: Library) -> None:
     _print_words(space_words(space))
 
 
-def _print_words(layout: SpaceWords) -> None:
+def _print_words(layout: SpaceWords | None) -> None:
     """Print the words of layouts, unless the space has none."""
-    if not layout.words:
+    if layout is None:
         return
     print_line("in the words of layouts:")
     for word, rule in layout.words.items():

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from autotune.parameters.explanation import SpaceWords, explain, words_of_spaces
+from autotune.parameters.explanation import SpaceMeaning, explain, meaning_in_spaces
 from autotune.parameters.measured_effect import LevelRatio, MeasuredEffect, StudyEffect
 from autotune.parameters.request import Request, ValuePlace
 from autotune.terminal.explain import print_parameter
@@ -29,10 +29,10 @@ def test_what_counts_is_told_from_what_is_overridden() -> None:
     own = catalogue()
     known = own.find(EAGER)
     assert known is not None
-    shown = explain(known, own, _requests(), "ob1: sm", MeasuredEffect(), SpaceWords(frozenset()))
+    shown = explain(known, own, _requests(), "ob1: sm", MeasuredEffect(), SpaceMeaning(frozenset()))
     assert [(one.value, one.counts) for one in shown.set_by] == [("8192", True), ("1024", False)]
     assert (shown.in_force, shown.can_act) == ("8192", True)
-    none = explain(known, own, [], "ucx: sysv/memory", MeasuredEffect(), SpaceWords(frozenset()))
+    none = explain(known, own, [], "ucx: sysv/memory", MeasuredEffect(), SpaceMeaning(frozenset()))
     assert (none.set_by, none.in_force, none.can_act) == ((), "4096", False)
 
 
@@ -44,7 +44,12 @@ def test_the_screen_has_eighty_columns(
     assert known is not None
     effect = StudyEffect(3, "nas-lu", LevelRatio("65536", 0.92, 4), LevelRatio("512", 1.31, 2))
     shown = explain(
-        known, own, _requests(), "ob1: sm", MeasuredEffect(5, 1, (effect,)), words_of_spaces(EAGER)
+        known,
+        own,
+        _requests(),
+        "ob1: sm",
+        MeasuredEffect(5, 1, (effect,)),
+        meaning_in_spaces(EAGER),
     )
     print_parameter(replace(shown, library_help="Maximum size (in bytes) of short messages. " * 9))
     text = capsys.readouterr().out

@@ -31,6 +31,7 @@ OWN = (
     *("autotune/publish/install.py", "autotune/publish/undo.py"),
     # Data of the package, which need not be files.
     *("autotune/config/find.py", "autotune/prediction/model_file.py"),
+    "autotune/parameters/shipped.py",
     *("runner/c_library.py", "runner/testbed/", "runner/runtimes/core/"),
 )
 """Places whose paths are this process's own."""
