@@ -32,6 +32,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlc
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.store.location import Location, prepare_file
 from autotune.store.row_checks import TOLERATES, Damage
+from runner.files.paths import exists
 from runner.passwords import mask_password
 from runner.supervise import DeferredInterrupts
 
@@ -119,6 +120,23 @@ class Database:
         with _held_back(), self._explain_errors():
             self.dialect.ready(self._engine)
 
+    def compact(self) -> bool:
+        """Give the space of removed rows back to the disk; False if other processes prevent it.
+
+        A server does this by itself (autovacuum).
+        """
+        with _held_back(), self._explain_errors():
+            return self.dialect.compact(self._engine)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the file and its log on the disk; None for a server."""
+        path = self.location.path
+        if path is None:
+            return None
+        places = (path, path.with_name(f"{path.name}-wal"))
+        return sum(place.stat().st_size for place in places if exists(place))
+
     def close(self) -> None:
         """Close all connections."""
         with _held_back():
@@ -190,6 +208,10 @@ class Dialect(Protocol):
 
     def ready(self, engine: Engine) -> None:
         """Apply the settings to a database that is known to be a store."""
+
+    def compact(self, engine: Engine) -> bool:
+        """Give the space of removed rows back to the disk; False if others prevent it."""
+        ...
 
     def now(self) -> str:
         """SQL for the seconds since the epoch by the database's clock; workers' may differ."""
@@ -332,6 +354,26 @@ class Sqlite:
                 code="store.file_system",
             )
 
+    def compact(self, engine: Engine) -> bool:
+        """Write the file anew, as long as no other process writes; readers go on.
+
+        False if a writer holds the lock for too long, or the disk has no space for the copy.
+        """
+        raw = engine.raw_connection()
+        try:
+            cursor = raw.cursor()
+            try:
+                cursor.execute("VACUUM")
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                is_busy, *_ = cursor.fetchall()[0]
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) and "full" not in str(error):
+                    raise
+                return False
+            return not is_busy
+        finally:
+            raw.close()
+
     def _has_locks(self) -> bool:
         """True if files beside the database can be locked; the database itself is not touched."""
         try:
@@ -459,7 +501,12 @@ class Postgresql:
         self.read_only = read_only
 
     def engine(self, url: URL) -> Engine:
-        connect_args = {"options": "-c default_transaction_read_only=on"} if self.read_only else {}
+        connect_args = {}
+        if self.read_only:
+            # Beside the options of the URL, which may say in which schema the tables are.
+            own = url.query.get("options", ())
+            options = [own] if isinstance(own, str) else list(own)
+            connect_args["options"] = " ".join([*options, "-c default_transaction_read_only=on"])
         try:
             return create_engine(url, pool_pre_ping=True, connect_args=connect_args)
         except (ImportError, NoSuchModuleError) as error:
@@ -474,6 +521,10 @@ class Postgresql:
 
     def ready(self, engine: Engine) -> None:
         """Do nothing: a server needs no settings."""
+
+    def compact(self, engine: Engine) -> bool:
+        """Do nothing: autovacuum lets later rows use the space."""
+        return True
 
     def now(self) -> str:
         return "extract(epoch FROM clock_timestamp())"

@@ -26,7 +26,12 @@ _LAST = (
     .order_by(s.run.c.number.desc())
     .limit(1)
 )
-_ID = select(s.printed_lines.c.id).where(s.printed_lines.c.hash == bindparam("hash"))
+_ID = (
+    select(s.printed_lines.c.id)
+    .where(s.printed_lines.c.hash == bindparam("hash"))
+    .with_for_update(read=True, key_share=True)
+)
+"""On a server it holds the row, which nobody can then remove before the run names it."""
 _ADD = text(
     "INSERT INTO printed (hash, document) VALUES (:hash, :document)"
     " ON CONFLICT (hash) DO NOTHING RETURNING id"

@@ -57,6 +57,8 @@ from runner.types import ReadBack, RunRecord
 
 NativeSetting = Mapping[str, Mapping[str, str]]
 _KEYS_PER_QUERY = 500
+_PAGE = 1000
+"""Runs that are read at once by :func:`read_through`."""
 # Every measurement adds a run, so its statements are built once.
 _OF_STUDY = s.run.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).scalar_subquery()
@@ -153,8 +155,8 @@ def listing(
 
 
 def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
-    """Number of runs of a study by "state" or "place", the largest number first."""
-    column: ColumnElement[str] = s.run.c.state
+    """Number of runs of a study by "state", "phase" or "place", the largest number first."""
+    column: ColumnElement[str] = s.run.c.phase if by == "phase" else s.run.c.state
     if by == "place":
         column = func.coalesce(func.nullif(s.run.c.place, ""), s.run.c.host)
     query = select(column, func.count()).where(s.run.c.study_id == study_id).group_by(column)
@@ -227,6 +229,19 @@ def page(connection: Connection, study_id: int, first: int, size: int) -> list[S
         return []
     ends = s.run.c.number.between(numbers[0], numbers[-1])
     return _load(connection, [s.run.c.study_id == study_id, ends], brief=True, lines=False)
+
+
+def read_through(connection: Connection, study_id: int) -> None:
+    """Read all runs of a study with everything stored of them, a page at a time.
+
+    A damaged row is left out or raises, as the store of the connection does.
+    """
+    of_study = s.run.c.study_id == study_id
+    query = select(s.run.c.number).where(of_study).order_by(s.run.c.number)
+    numbers = list(connection.scalars(query))
+    for first in range(0, len(numbers), _PAGE):
+        page_numbers = numbers[first : first + _PAGE]
+        _load(connection, [of_study, s.run.c.number.between(page_numbers[0], page_numbers[-1])])
 
 
 def one(connection: Connection, study_id: int, order: int) -> StoredRun:
@@ -344,7 +359,12 @@ def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str,
 
 
 Backs = dict[str, ReadBack]
-_ID = select(s.read_back.c.id).where(s.read_back.c.hash == bindparam("hash"))
+_ID = (
+    select(s.read_back.c.id)
+    .where(s.read_back.c.hash == bindparam("hash"))
+    # On a server it holds the row, which nobody can then remove before the run names it.
+    .with_for_update(read=True, key_share=True)
+)
 # SQLite and PostgreSQL understand this. If two processes add the same hash, the second waits and
 # gets no row.
 _ADD = text(

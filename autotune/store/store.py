@@ -11,8 +11,20 @@ from typing import Any, Literal, Self
 from sqlalchemy import URL
 
 from autotune.errors import UsageError
-from autotune.store import database, listing, migrate, runs, studies, trials
+from autotune.store import (
+    backup,
+    database,
+    integrity,
+    listing,
+    migrate,
+    pruning,
+    runs,
+    studies,
+    trials,
+)
+from autotune.store.backup import Backup
 from autotune.store.database import BUSY_TIMEOUT_S, Database, Postgresql
+from autotune.store.findings import StoreFinding
 from autotune.store.keys import StudyKey
 from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
@@ -25,6 +37,7 @@ from autotune.store.model import (
     TrialRecord,
     Value,
 )
+from autotune.store.pruning import Pruned, PruneRule
 from autotune.store.row_checks import Damage
 from autotune.store.workers import WorkerClaims, database_now
 from runner.files.paths import exists, is_file
@@ -170,6 +183,37 @@ class Store(WorkerClaims):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    # the database as a whole
+
+    def examine(self, quick: bool, reused: str) -> list[StoreFinding]:
+        """What is wrong with the database, see :func:`autotune.store.integrity.examine`."""
+        return integrity.examine(self._database, quick, reused)
+
+    def prunable(self, rule: PruneRule) -> Pruned:
+        """What :meth:`prune` would remove now; nothing is changed."""
+        return pruning.plan(self._database, rule)
+
+    def busy_studies(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Ids of the studies with running trials, and of those in which workers have roles."""
+        return pruning.busy(self._database)
+
+    def prune(self, rule: PruneRule, expected: Pruned) -> Pruned:
+        """Remove what a rule lets go, of the studies of ``expected``; returns what has gone."""
+        return pruning.prune(self._database, rule, expected)
+
+    def compact(self) -> bool:
+        """Give the space of removed rows back to the disk; False if other processes prevent it."""
+        return self._database.compact()
+
+    def back_up(self, path: Path) -> Backup:
+        """Write a backup, see :func:`autotune.store.backup.back_up`; workers may write."""
+        return backup.back_up(self._database, path)
+
+    @property
+    def size(self) -> int | None:
+        """Bytes of the database's file and its log on the disk; None for a server."""
+        return self._database.size
 
     # studies
 
@@ -423,8 +467,8 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return runs.one(connection, study_id, order)
 
-    def run_counts(self, study_id: int, by: Literal["state", "place"]) -> dict[str, int]:
-        """Number of runs by state or by place, the largest number first."""
+    def run_counts(self, study_id: int, by: Literal["state", "phase", "place"]) -> dict[str, int]:
+        """Number of runs by state, phase or place, the largest number first."""
         with self._database.read() as connection:
             return runs.counts(connection, study_id, by)
 

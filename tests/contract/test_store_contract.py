@@ -17,8 +17,11 @@ from sqlalchemy import make_url
 from autotune.errors import UsageError
 from autotune.store import Store
 
-pytest.register_assert_rewrite("tests.contract.store", "tests.contract.leases")
+pytest.register_assert_rewrite(
+    "tests.contract.store", "tests.contract.leases", "tests.contract.house"
+)
 
+from tests.contract.house import HouseContract  # noqa: E402
 from tests.contract.leases import LeaseContract  # noqa: E402
 from tests.contract.store import StoreContract  # noqa: E402
 from tests.contract.store_samples import key, ok  # noqa: E402
@@ -28,7 +31,7 @@ from tests.servers import missing_for_postgres, new_schema, postgres_server  # n
 WHY = missing_for_postgres()
 
 
-class TestSqlite(StoreContract, LeaseContract):
+class TestSqlite(StoreContract, LeaseContract, HouseContract):
     @pytest.fixture
     def place(self, tmp_path: Path) -> str:
         return str(tmp_path / "results.db")
@@ -41,7 +44,7 @@ def server() -> Iterator[str]:
 
 
 @pytest.mark.skipif(WHY is not None, reason=str(WHY))
-class TestPostgresql(StoreContract, LeaseContract):
+class TestPostgresql(StoreContract, LeaseContract, HouseContract):
     @pytest.fixture
     def place(self, server: str) -> Iterator[str]:
         with new_schema(server) as url:
