@@ -118,6 +118,17 @@ SCHEMAS: dict[str, DocumentKind] = {
         ("studies",),
     ),
     "show": DocumentKind("One study", "autotune.api.study_documents:ShownStudy", ("show",)),
+    "store-check": DocumentKind(
+        "Check of a results database", "autotune.api.store_check:StoreCheck", ("store check",)
+    ),
+    "store-prune": DocumentKind(
+        "What goes from a results database, or has gone",
+        "autotune.api.store_prune:StorePrune",
+        ("store prune",),
+    ),
+    "store-backup": DocumentKind(
+        "Backup of a results database", "autotune.api.store_backup:StoreBackup", ("store backup",)
+    ),
     "report": DocumentKind("Page that was written", "autotune.cli.report:WrittenPage", ("report",)),
     "apps": DocumentKind("Applications known by name", "autotune.api.clusters:AppList", ("apps",)),
     "doctor": DocumentKind(

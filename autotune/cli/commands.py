@@ -44,6 +44,7 @@ COMMANDS = {
     "studies": "studies:studies",
     "show": "show:show",
     "export": "export:export",
+    "store": "store_commands:store",
     "report": "report:report",
     "ui": "ui:ui",
     "apps": "cluster_commands:apps",

@@ -84,7 +84,7 @@ def _imported(database: Path | None, lines: Sequence[Sequence[str]]) -> dict[str
 
 PLAIN = [
     ("--help",), ("--version",), ("apps",), ("apps", "jacobi3d"), ("cluster", "list"),
-    ("space", "list"), ("dataset", "list"), ("cluster", "--help"),
+    ("space", "list"), ("dataset", "list"), ("cluster", "--help"), ("store", "--help"),
 ]  # fmt: skip
 READING = [
     ("studies",), ("studies", "--json", "-"), ("status",), ("show", "1"), ("show", "2"),
@@ -101,7 +101,8 @@ LIGHT = [
 @pytest.fixture(scope="module")
 def imported(database: Path) -> dict[str, set[str]]:
     """What one process has imported after all of these, in this order."""
-    return _imported(database, [*PLAIN, ("studies", "--help"), *READING])
+    backup = ("store", "backup", str(database.with_name("copy.db")), "--json", "-")
+    return _imported(database, [*PLAIN, ("studies", "--help"), *READING, backup])
 
 
 def test_a_command_without_a_database_imports_little(imported: dict[str, set[str]]) -> None:
@@ -117,8 +118,9 @@ def test_help_of_studies_imports_the_database_only(imported: dict[str, set[str]]
 def test_a_command_that_reads_studies_imports_the_database_only(
     imported: dict[str, set[str]],
 ) -> None:
-    for line in READING:
-        found = imported[" ".join(line)]
+    (backup,) = (line for line in imported if line.startswith("store backup"))
+    for line in (*map(" ".join, READING), backup):
+        found = imported[line]
         assert "sqlalchemy" in found, "the test looks at the wrong process"
         assert not found & HEAVY, line
 

@@ -22,7 +22,10 @@ OWN_INIT = {
     *("tarragon.Deadlock", "tpod.Deadlock", "Unusable"),
 }
 """Classes whose ``__init__`` gives the code itself."""
-PLACES = {"Note": 0, "LockNews": 0, "note_line": 0, "DoctorFinding": 1, "SpaceFinding": 1}
+PLACES = {
+    **{"Note": 0, "LockNews": 0, "note_line": 0, "StoreFinding": 0},
+    **{"DoctorFinding": 1, "SpaceFinding": 1},
+}
 """Constructions of notes, with the position of the code among the arguments."""
 PRINTED = {"_report_error": 2, "_document": 2}
 """Functions of the command line that print an error, with the position of the code."""
