@@ -54,7 +54,7 @@ def back_up(database: Database, path: Path) -> Backup:
     try:
         command: list[str] = []
         if own_path is None:
-            command = _dump(database, part)
+            command = _dump(database, part, path)
         else:
             _copy(database, own_path, part)
         _flush(part)
@@ -107,14 +107,17 @@ def _copy(database: Database, source: Path, target: Path) -> None:
         )
 
 
-def _dump(database: Database, target: Path) -> list[str]:
-    """Let ``pg_dump`` write autotune's tables and views; returns its argument list.
+def _dump(database: Database, target: Path, path: Path) -> list[str]:
+    """Let ``pg_dump`` write autotune's tables and views to ``target``, which becomes ``path``.
 
-    Raises WorkError if it is not installed, or fails.
+    Returns the argument list that writes ``path``.
+
+    Raises WorkError if ``pg_dump`` is not installed, or fails.
     """
     command, password = dump_command(database, target)
+    own_command = dump_command(database, path)[0]
     program = shutil.which(command[0]) or _installed(command[0])
-    shown = shlex.join(command)
+    shown = shlex.join(own_command)
     if program is None:
         raise WorkError(
             f"pg_dump is not installed here; install PostgreSQL's client programs, or give this "
@@ -134,7 +137,7 @@ def _dump(database: Database, target: Path) -> list[str]:
     if ended.returncode != 0:
         words = mask_password(" ".join(ended.stderr.split()))
         raise WorkError(f"pg_dump failed ({words:.500})\n  {shown}", code="store.pg_dump_failed")
-    return command
+    return own_command
 
 
 def _installed(program: str) -> str | None:
@@ -150,8 +153,8 @@ def dump_command(database: Database, target: Path) -> tuple[list[str], str | Non
     """
     from psycopg.conninfo import make_conninfo
 
-    engine = database.url.get_dialect()()
-    _, parameters = engine.create_connect_args(database.url)
+    dialect = database.url.get_dialect()()
+    _, parameters = dialect.create_connect_args(database.url)
     password = parameters.pop("password", None)
     # A form of its own, because only it takes any parameter of a connection, such as a socket's.
     connection = make_conninfo("", **parameters)
