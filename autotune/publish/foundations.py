@@ -157,10 +157,10 @@ def check_artifacts(sources: set[str]) -> list[StoreFinding]:
                     )
                 )
         for _, one in rows:
-            place = (one.cluster, str(one.mpi["name"]))
+            place = _library_place(one)
             newest[place] = max((newest.get(place, one), one), key=lambda r: (r.date, r.id))
         for path, one in rows:
-            is_used = newest[one.cluster, str(one.mpi["name"])] is one
+            is_used = newest[_library_place(one)] is one
             if not is_used and f"{store.name}:{one.id}" not in sources:
                 findings.append(
                     StoreFinding(
@@ -172,3 +172,8 @@ def check_artifacts(sources: set[str]) -> list[StoreFinding]:
                     )
                 )
     return findings
+
+
+def _library_place(stored: Any) -> tuple[str, str]:
+    """Cluster and library of a stored result; chosen without a measurement it has no library."""
+    return (stored.cluster, str(stored.mpi.get("name", "")))

@@ -152,13 +152,13 @@ def test_no_database_is_wrong_usage(cli: Cli, tmp_path: Path) -> None:
     assert "[store.foreign]" in asked.err
 
 
-def classwide(date: str) -> ClasswideResult:
+def classwide(date: str, is_measured: bool = True) -> ClasswideResult:
     return ClasswideResult(
         status="keep_default",
         setting=Setting(),
         cluster="local",
         machine="m",
-        mpi={"name": "openmpi", "version": "5.0"},
+        mpi={"name": "openmpi", "version": "5.0"} if is_measured else {},
         space="openmpi",
         date=date,
         method="default",
@@ -177,6 +177,8 @@ def test_a_result_that_is_replaced_and_named_by_nobody(
     assert (status, fault["code"]) == (1, "store.artifact_unnamed")
     assert fault["data"]["file"] == str(path)
     publish(f"classwide:{old.id}")
+    assert findings(cli) == (0, [])
+    RESULTS.save(classwide("2026-03-01T00:00:00", is_measured=False))  # It names no library.
     assert findings(cli) == (0, [])
 
 
