@@ -72,6 +72,8 @@ SHOWN = {
     "autotune/api/datasets.py:_what",
     "autotune/publish/programs.py:_how",
     "autotune/space/parameter.py:text",
+    "autotune/store/backup.py:_dump",
+    "autotune/terminal/store_house.py:print_backup",
     "autotune/measurement/first_run.py:remedy",
     "autotune/targets/target.py:preparation",
     "runner/launch.py:_execute_before",
