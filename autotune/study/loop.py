@@ -159,7 +159,8 @@ class SearchLoop:
         for one in known:
             self.idle.learn_layouts(one)
             self._placements.know(one)
-        self.strategy.learn_equal({EQUAL: [one.to_json() for one in known]})
+        if known:
+            self.strategy.learn_equal({EQUAL: [one.to_json() for one in known]})
 
     def _ask(self) -> Proposal | None:
         """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""

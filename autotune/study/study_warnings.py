@@ -178,8 +178,8 @@ def _inactive(trials: list[Trial]) -> list[Note]:
     equal = [e for t in trials for e in equal_layouts(t.attrs)]
     if count := sum(len(group) - 1 for e in equal for group in e.groups):
         words = (
-            f"{count} placements put every rank on the same CPUs as a simpler one, so not tried "
-            "apart from it"
+            "placements that put every rank on the same CPUs as a simpler one, so not tried "
+            f"apart from it: {count}"
         )
         parameters = sorted({name for e in equal for name in e.names})
         data = {"placements": count, "parameters": parameters}
