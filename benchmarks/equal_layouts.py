@@ -11,19 +11,29 @@ and CPU seconds of asking for all of them, and the trials, repeated and renamed 
 that are told nothing ("before") and of today's ("after"). The exit code is 1 if one of today's
 searches repeats or renames a trial, or if no layout is known.
 
+``--launch`` starts a shell under each placement on this machine instead, and counts the pairs of
+placements that the plans call equal although the kernel's masks differ ("wrong"), and the reverse
+("missed"). The exit code is 1 if there is a wrong one.
+
 Usage: python -m benchmarks.equal_layouts [--mpi PLACE ...] [--ranks 2] [--trials 100] [--seeds 5]
            [--strategy auto] [--model "pack:2 core:8 pu:1" --cores 16] [--json FILE]
+       python -m benchmarks.equal_layouts --launch [--mpi PLACE ...] [--ranks 2] [--json FILE]
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import math
+import os
+import re
 import resource
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +43,7 @@ from autotune.config.cluster import load_cluster
 from autotune.measurement.budget import SearchPlan
 from autotune.measurement.rank_layouts import PlacementWatch
 from autotune.space import DEFAULT, Setting, Space
-from autotune.space.equal_layouts import KnownLayouts
+from autotune.space.equal_layouts import KnownLayouts, placements
 from autotune.strategies import create
 from autotune.study.loop import SearchLoop
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
@@ -45,6 +55,8 @@ from runner.mpi.discover import adapter, find_library
 from runner.mpi.rank_layout import RankLayout, Topology
 from runner.types import LaunchSpec
 
+SHOW = "echo RANK ${OMPI_COMM_WORLD_RANK-$PMI_RANK} $(grep Cpus_allowed_list /proc/self/status)"
+MASK = re.compile(r"^RANK (\d+) Cpus_allowed_list:\s*(\S+)$", re.MULTILINE)
 EFFECT = 0.3
 """Largest logarithm of a value's effect on the simulated time; one value of five has one."""
 
@@ -176,15 +188,49 @@ def examine(contest: Contest, form: str, seeds: int) -> dict[str, Any]:
     return row
 
 
+def target_of(place: str | None, ranks: int, words: tuple[str, ...] = ("true",)) -> Target:
+    """The command under a library on this machine."""
+    app = app_from_command(words, None, None)
+    return Target.of(app, None, ranks, load_cluster("local"), find_library(place))
+
+
+def launched_masks(target: Target, spec: LaunchSpec) -> tuple[str, ...] | None:
+    """The kernel's CPU list of each rank in a real launch; None if it was refused."""
+    library = adapter(target.library)
+    done = subprocess.run(
+        library.command(dataclasses.replace(spec, read_back=False), Path()),
+        env=library.environment(spec, dict(os.environ)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    masks = dict(MASK.findall(done.stdout))
+    return tuple(masks[key] for key in sorted(masks, key=int)) if len(masks) == spec.ranks else None
+
+
+def launched_row(place: str | None, ranks: int) -> dict[str, Any]:
+    """The plans of one library beside the masks of real launches."""
+    target = target_of(place, ranks, ("sh", "-c", SHOW))
+    space = target.safe_space()
+    names = PlacementWatch(space, target, lambda _: []).names
+    specs = [target.spec(space, one) for one in placements(space, names, DEFAULT)]
+    plans = Runner(adapter(target.library)).rank_layouts(specs)
+    masks = [launched_masks(target, spec) for spec in specs]
+    known = [(p, m) for p, m in zip(plans, masks, strict=True) if p and m]
+    pairs = list(itertools.combinations(known, 2))
+    return {
+        "library": f"{target.library.family} {target.library.version}",
+        "ranks": ranks,
+        "placements": len(specs),
+        "compared": len(known),
+        "wrong": sum(one[0] == other[0] and one[1] != other[1] for one, other in pairs),
+        "missed": sum(one[0] != other[0] and one[1] == other[1] for one, other in pairs),
+    }
+
+
 def rows_of(place: str | None, args: Any) -> list[dict[str, Any]]:
     """The rows of one library: its usual space, and the placement in it alone."""
-    target = Target.of(
-        app_from_command(("true",), None, None),
-        None,
-        args.ranks,
-        load_cluster("local"),
-        find_library(place),
-    )
+    target = target_of(place, args.ranks)
     if args.model:
         target = dataclasses.replace(target, cores=args.cores)
     rows = []
@@ -208,7 +254,14 @@ def main() -> int:
     parser.add_argument("--strategy", default="auto")
     parser.add_argument("--trials", type=positive, default=100)
     parser.add_argument("--seeds", type=positive, default=5)
+    parser.add_argument("--launch", action="store_true", help="compare plans with real launches")
     args = parser.parse_args()
+    if args.launch:
+        rows = [launched_row(place, args.ranks) for place in args.mpi]
+        table(rows)
+        wrong = [row["library"] for row in rows if row["wrong"] or not row["compared"]]
+        bound = "placements with equal plans have equal masks"
+        return conclude("equal_layouts", bound, wrong, {"rows": rows}, args.json)
     rows = [row for place in args.mpi for row in rows_of(place, args)]
     table(rows)
     failures = [
