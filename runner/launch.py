@@ -8,6 +8,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
 from runner.lock import renew_locks
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
+from runner.mpi.output import output_of
+from runner.mpi.rank_layout import RankLayout, Topology
 from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
 from runner.outcome.failure_message import WITHOUT_MESSAGE, reports_start_failure, telling_lines
 from runner.outcome.value_source import all_words, source_words
@@ -63,6 +66,8 @@ input. The second start gets ASKED_FOR_S plus twice the program's time.
 """
 BEFORE_LIMIT_S = 600.0
 """Time limit in seconds for the command before a run (:attr:`runner.types.LaunchSpec.before`)."""
+QUERIES_AT_ONCE = 8
+"""Launchers that are asked for their layouts at the same time; each mostly waits."""
 LAUNCHES = 3
 """Maximum number of starts of one run if the launcher itself fails before any rank began."""
 
@@ -147,6 +152,20 @@ class Runner:
             record.reason += READS_INPUT
         self._has_worked = self._has_worked or record.valid
         return record
+
+    def rank_layouts(self, specs: Sequence[LaunchSpec]) -> list[RankLayout | None]:
+        """Where the ranks of each launch would run; None where the launcher does not say so.
+
+        No program is started. The launcher is asked several times at once; nothing else may be
+        measured meanwhile.
+        """
+        topology = Topology.here()
+
+        def layout(spec: LaunchSpec) -> RankLayout | None:
+            return rank_layout(self.adapter, self._confine(spec), topology)
+
+        with ThreadPoolExecutor(QUERIES_AT_ONCE) as pool:
+            return list(pool.map(layout, specs))
 
     def _reads_input(self, spec: LaunchSpec, record: RunRecord) -> bool:
         """True if a program failed at once because its standard input was empty.
@@ -408,3 +427,13 @@ def own_pids(names: Sequence[str]) -> tuple[int, ...]:
             except OSError:
                 continue
     return tuple(pids)
+
+
+def rank_layout(adapter: Adapter, spec: LaunchSpec, topology: Topology) -> RankLayout | None:
+    """Where the ranks of a launch would run; None if the launcher does not say so."""
+    query = adapter.layout_query(spec)
+    if query is None:
+        return None
+    environment = adapter.environment(spec, dict(os.environ)) | dict(query.variables)
+    output = output_of(query.words, environment, whatever_code=query.fails, cwd=spec.cwd)
+    return adapter.layout_in(output, spec, topology)

@@ -1,8 +1,10 @@
-"""Inactive parameters, each with the conditions under which it had no effect.
+"""Settings with equal effects: inactive parameters, each with its conditions, and equal layouts.
 
 Which components are opened depends on the placement of the ranks, their number, the program's
 options, and the competing components. A parameter that is inactive under one of these conditions
 may be active under another. With one rank per node no shared memory is opened; with two it is.
+
+Placements with equal layouts (:mod:`autotune.space.equal_layouts`) are one placement.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from autotune.space.equal_layouts import EqualLayouts, KnownLayouts, resource_names
 from autotune.space.parameter import Parameter
 from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
@@ -36,16 +39,15 @@ def decides(parameter: Parameter) -> bool:
 
 
 class InactiveParameters:
-    """The known inactive parameters in the settings of one space.
+    """The known inactive parameters in the settings of one space, and the known equal layouts.
 
     Only optional parameters can be inactive.
     """
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self._deciding = {p.name for p in space if decides(p)}
-        for name in space.resources:
-            self._deciding |= space.derived[name].names if name in space.derived else {name}
+        self._deciding = {p.name for p in space if decides(p)} | resource_names(space)
+        self.layouts = KnownLayouts(space)
         self._everywhere: set[str] = set()
         self._under: dict[str, set[Setting]] = {}
         self._idle_by_condition: dict[Setting, set[str]] = {}
@@ -82,12 +84,17 @@ class InactiveParameters:
         before, self.space = self.space, self.space.with_default(name, value)
         return self.space is not before
 
+    def learn_layouts(self, equal: EqualLayouts) -> bool:
+        """Record placements with equal layouts; returns True if they are new."""
+        return self.layouts.learn(equal)
+
     def strip(self, setting: Setting) -> Setting:
-        """The canonical setting without its inactive parameters; equal settings have equal
-        effects."""
-        setting = self.space.canonical(setting)
+        """The canonical setting without its inactive parameters, with the simplest of the
+        placements that have its layout; equal settings have equal effects."""
+        setting = self.layouts.simplest(self.space.canonical(setting), self.space)
         while idle := self.doing_nothing(setting).intersection(setting):
-            setting = self.space.canonical(setting.without(*idle))
+            smaller = self.space.canonical(setting.without(*idle))
+            setting = self.layouts.simplest(smaller, self.space)
         return setting
 
     def doing_nothing(self, setting: Setting) -> set[str]:
@@ -118,7 +125,7 @@ class InactiveParameters:
 
     def __len__(self) -> int:
         """Number of recorded facts; it grows with every new one."""
-        return len(self._everywhere) + sum(map(len, self._under.values()))
+        return len(self._everywhere) + sum(map(len, self._under.values())) + len(self.layouts)
 
     def _optional(self, names: Iterable[str]) -> set[str]:
         return {name for name in names if name in self.space and self.space[name].unset}

@@ -10,6 +10,7 @@ from autotune.lazy import lazy_names
 if TYPE_CHECKING:
     from autotune.strategies.base import (
         DEFAULTS,
+        EQUAL,
         INACTIVE,
         SCATTER,
         STATES,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         Proposal,
         Strategy,
     )
+    from autotune.strategies.codec import equal_layouts
     from autotune.strategies.ga.strategy import GASampler
     from autotune.strategies.options import Option, OptionValue
     from autotune.strategies.registry import (
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULTS",
+    "EQUAL",
     "INACTIVE",
     "SCATTER",
     "STATES",
@@ -44,6 +47,7 @@ __all__ = [
     "code_of",
     "create",
     "describe",
+    "equal_layouts",
     "find",
     "names",
     "resolve_options",
@@ -53,6 +57,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "DEFAULTS": "autotune.strategies.base",
+        "EQUAL": "autotune.strategies.base",
         "INACTIVE": "autotune.strategies.base",
         "SCATTER": "autotune.strategies.base",
         "STATES": "autotune.strategies.base",
@@ -66,6 +71,7 @@ __getattr__ = lazy_names(
         "code_of": "autotune.strategies.registry",
         "create": "autotune.strategies.registry",
         "describe": "autotune.strategies.registry",
+        "equal_layouts": "autotune.strategies.codec",
         "find": "autotune.strategies.registry",
         "names": "autotune.strategies.registry",
         "resolve_options": "autotune.strategies.registry",

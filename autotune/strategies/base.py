@@ -13,6 +13,7 @@ import numpy as np
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies.candidates import UnvisitedSettings
 from autotune.strategies.codec import DEFAULTS as DEFAULTS
+from autotune.strategies.codec import EQUAL as EQUAL
 from autotune.strategies.codec import INACTIVE as INACTIVE
 from autotune.strategies.codec import UNUSED as UNUSED
 from autotune.strategies.codec import Codec
@@ -139,13 +140,20 @@ class Strategy(ABC):
             self.add_running(observation)
             return
         self._note(observation.setting)
-        self._learn_inactive(observation)
+        self._learn_equal(observation.attrs, observation.setting)
         self.learn(observation)
 
     def restore(self, observations: Iterable[Observation]) -> None:
         """Rebuild the state from stored observations, given in any order."""
         for observation in sorted(observations, key=lambda o: o.number):
             self.tell(observation)
+
+    def learn_equal(self, attrs: Mapping[str, object]) -> None:
+        """Record what is known of settings with equal effects before the first trial.
+
+        ``attrs`` are as those of a trial, one of which should have them, too.
+        """
+        self._learn_equal(attrs, DEFAULT)
 
     def add_running(self, observation: Observation) -> None:
         """Record a running trial, so that it is not proposed again."""
@@ -214,8 +222,8 @@ class Strategy(ABC):
         if canonical is not None:
             self._taken_keys.add(canonical.key)
 
-    def _learn_inactive(self, observation: Observation) -> None:
-        if self.codec.leave_out(observation.attrs, observation.setting):
+    def _learn_equal(self, attrs: Mapping[str, object], setting: Setting) -> None:
+        if self.codec.leave_out(attrs, setting):
             for setting in self._settings_by_key.values():
                 self._take(setting)
 

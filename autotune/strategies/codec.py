@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.space import InactiveParameters, Parameter, Setting, Space, Value
+from autotune.space.equal_layouts import EqualLayouts
 from autotune.space.setting import normalise_value, write_value
 
 UNSET = "unset"
@@ -17,6 +18,8 @@ UNUSED = "unused"
 """Key in a trial's attributes: parameters that are inactive in every setting of the study."""
 DEFAULTS = "defaults"
 """Key in a trial's attributes: values of unset parameters, as a run showed."""
+EQUAL = "equal_layouts"
+"""Key in a trial's attributes: lists of placements that put the same ranks on the same CPUs."""
 _CACHE_SIZE = 1000
 
 Codes = tuple[int, ...]
@@ -51,9 +54,10 @@ class Codec:
         self._free = not space.constraints and all(p.when is None for p in space.parameters)
 
     def leave_out(self, attrs: Mapping[str, object], setting: Setting) -> bool:
-        """Record the inactive parameters in the ``attrs`` of the trial of ``setting``.
+        """Record what the ``attrs`` of the trial of ``setting`` say of settings with equal effects:
+        inactive parameters and equal layouts.
 
-        Returns True if any of them is new.
+        Returns True if any of it is new.
         """
         unused_names, idle, defaults = attrs.get(UNUSED), attrs.get(INACTIVE), attrs.get(DEFAULTS)
         fresh = (
@@ -68,10 +72,12 @@ class Codec:
             has_new_default = bool(
                 [n for n, v in defaults.items() if self.idle.learn_default(n, v)]
             )
-        if fresh or has_new_default:
+        new_layouts = [e for e in equal_layouts(attrs) if self.idle.learn_layouts(e)]
+        is_new = bool(fresh) or has_new_default or bool(new_layouts)
+        if is_new:
             self._canonical_settings.clear()
             self._settled_codes.clear()
-        return bool(fresh) or has_new_default
+        return is_new
 
     def encode(self, setting: Setting) -> Codes | None:
         """The codes of a canonical setting; None if a value is not on the grid."""
@@ -149,6 +155,13 @@ class Codec:
             for place, (name, choices) in enumerate(zip(self.names, self.choices, strict=True))
         ]
         return sorted(entries, key=lambda entry: entry[0])
+
+
+def equal_layouts(attrs: Mapping[str, object]) -> list[EqualLayouts]:
+    """The equal layouts in a trial's attributes."""
+    entries = attrs.get(EQUAL)
+    read = [EqualLayouts.from_json(one) for one in entries] if isinstance(entries, list) else []
+    return [one for one in read if one is not None]
 
 
 def _axis(parameter: Parameter) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies.base import (
     DEFAULTS,
+    EQUAL,
     INACTIVE,
     SCATTER,
     UNUSED,
@@ -198,7 +199,7 @@ class OptunaStrategy(Strategy):
 
     def _finish_trial(self, observation: Observation) -> None:
         notes: dict[str, object] = {NUMBER: observation.number}
-        note_names = (INACTIVE, UNUSED, DEFAULTS, SCATTER)
+        note_names = (INACTIVE, UNUSED, DEFAULTS, EQUAL, SCATTER)
         notes |= {n: observation.attrs[n] for n in note_names if n in observation.attrs}
         trial = self._trial(
             self.space.canonical(observation.setting),

@@ -18,19 +18,23 @@ from autotune.measurement.events import (
     silent,
 )
 from autotune.measurement.idle_parameters import TransportFacts, inactive_in, unused_parameters
+from autotune.measurement.rank_layouts import PlacementWatch
 from autotune.measurement.run_history import SEARCH
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
+from autotune.space.equal_layouts import EqualLayouts
 from autotune.stats import noise_band
 from autotune.stats.blocks import NEAREST
 from autotune.store.model import PRUNED
 from autotune.strategies import (
     DEFAULTS,
+    EQUAL,
     INACTIVE,
     SCATTER,
     UNUSED,
     Observation,
     Proposal,
     Strategy,
+    equal_layouts,
 )
 from autotune.study.screening import Screening
 from autotune.study.search_result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
@@ -69,6 +73,7 @@ class SearchLoop:
         watch: Watcher = silent,
         screening: Screening | None = None,
         warm: bool = False,
+        placements: PlacementWatch | None = None,
     ) -> None:
         self.evaluator = evaluator
         self.trial_store = trial_store
@@ -85,6 +90,9 @@ class SearchLoop:
         self.bench = Bench(evaluator, plan, budget, watch, warm)
         self.ended_by = ""
         self.idle = InactiveParameters(space)
+        self._placements = placements
+        self._untold_layouts: list[EqualLayouts] = []
+        """Equal layouts that no trial has yet."""
         self._asked_at = 0.0
         self._reported_trials: set[int] = set()
         self._told_default = False
@@ -106,6 +114,7 @@ class SearchLoop:
         Raises WorkError if the default itself does not run, BudgetTooSmall if the budget does not
         hold one setting and its proof.
         """
+        self._compare_placements()
         open_trials = self._news()
         self.watch(PhaseStarted("search", "searching", self.plan.trials))
         while True:
@@ -136,6 +145,23 @@ class SearchLoop:
                 return  # The trial stays open, and a larger budget begins with it.
             self.strategy.tell(self._observation(trial))
 
+    def _compare_placements(self) -> None:
+        """Tell the strategy of equal layouts before its first proposal.
+
+        What the first trial has is told again, so that a continued search goes on as it began.
+        """
+        if self._placements is None:
+            return
+        equal = [e for t in self.trial_store.trials for e in equal_layouts(t.attrs)]
+        known = [e for e in equal if e.resources == DEFAULT][:1]
+        if not known and (answer := self._placements.asked()):
+            known = self._untold_layouts = [answer]
+        for one in known:
+            self.idle.learn_layouts(one)
+            self._placements.know(one)
+        if known:
+            self.strategy.learn_equal({EQUAL: [one.to_json() for one in known]})
+
     def _ask(self) -> Proposal | None:
         """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""
         self._asked_at = time.monotonic()
@@ -159,6 +185,10 @@ class SearchLoop:
             idle_names = trial.attrs.get(INACTIVE)
             if isinstance(idle_names, list):
                 self.idle.learn(map(str, idle_names), trial.setting)
+            for equal in equal_layouts(trial.attrs):
+                self.idle.learn_layouts(equal)
+                if self._placements is not None:
+                    self._placements.know(equal)
         self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
         for trial in running:
             self.strategy.add_running(trial.observation())
@@ -313,13 +343,31 @@ class SearchLoop:
         defaults = {n: v for n, v in transport.defaults.items() if self.idle.learn_default(n, v)}
         if defaults:
             trial.attrs[DEFAULTS] = defaults
+        if self._placements is not None:
+            equal = self._placements.asked(trial.setting)
+            self._tell_layouts([*self._untold_layouts, *([equal] if equal else [])], trial)
+            self._untold_layouts = []
         trial.effective = self.idle.strip(trial.setting)
 
-    def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
-        """Record the inactive parameters of a run, so that they are not launched again.
+    def _tell_layouts(self, equal: list[EqualLayouts], trial: Trial) -> None:
+        """Record equal layouts, and with a trial, from which the strategy learns them."""
+        for one in equal:
+            self.idle.learn_layouts(one)
+        if equal:
+            trial.attrs[EQUAL] = [
+                *(one.to_json() for one in equal_layouts(trial.attrs)),
+                *(one.to_json() for one in equal),
+            ]
 
-        This holds for the run's conditions; under others, their components may be opened.
+    def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
+        """Record the inactive parameters of a run, so that they are not launched again, and its
+        layout if another placement has the same.
+
+        The former holds for the run's conditions; under others, their components may be opened.
         """
+        if self._placements is not None:
+            equal = self._placements.seen(trial.effective, record)
+            self._tell_layouts([equal] if equal else [], trial)
         if idle := inactive_in(record, trial.effective):
             self.idle.learn(idle, trial.effective)
             trial.attrs[INACTIVE] = sorted(idle)

@@ -12,6 +12,7 @@ from autotune.measurement.bench import Bench
 from autotune.measurement.budget import Budget, BudgetSpent, SearchPlan
 from autotune.measurement.evaluator import Evaluator
 from autotune.measurement.events import Watcher, silent
+from autotune.measurement.rank_layouts import PlacementWatch
 from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
@@ -86,19 +87,22 @@ def run_procedure(
     may_finish: Callable[[], bool] = lambda: True,
     screening: Screening | None = None,
     warm: bool = False,
+    placements: PlacementWatch | None = None,
 ) -> StudyOutcome:
     """Run a study to its end, or continue it from its run history and trials.
 
     If other workers take part in the study, ``may_finish`` says whether this one makes the proofs.
     With ``screening``, cheap runs keep settings that show no gain from full runs. ``warm``: this
-    process has warmed up already.
+    process has warmed up already. With ``placements``, those with equal layouts are one setting.
 
     ``seed``: of the orders of the blocks (:func:`~autotune.study.proof.order_seed`).
 
     Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
     FinishedElsewhere if another worker makes the proofs.
     """
-    loop = SearchLoop(evaluator, trial_store, strategy, space, plan, watch, screening, warm)
+    loop = SearchLoop(
+        evaluator, trial_store, strategy, space, plan, watch, screening, warm, placements
+    )
     loop.run()
     if not may_finish():
         raise FinishedElsewhere

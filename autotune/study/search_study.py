@@ -24,6 +24,7 @@ from autotune.measurement.evaluator import Evaluator, MachineEvaluator
 from autotune.measurement.events import Waiting, Watcher, silent
 from autotune.measurement.measured_study import WITHOUT_RESULT, MeasuredStudy
 from autotune.measurement.other_library import OtherLibrary
+from autotune.measurement.rank_layouts import PlacementWatch
 from autotune.measurement.reduction_operations import allows, first_kind, remarks_on
 from autotune.measurement.result_checks import StoredAnswer, unchecked
 from autotune.measurement.run_history import WARMUP, RunHistory, history_of
@@ -230,6 +231,7 @@ class SearchStudy(MeasuredStudy):
             may_finish=self._may_finish,
             screening=self.screening,
             warm=warm,
+            placements=PlacementWatch.on(self.evaluator.runner, self.target, space),
         )
         result = self._begun_result(answer.ended_by)
         self._conclude(result, answer)

@@ -18,7 +18,7 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import estimate
 from autotune.stats.ranks import neighbours_z, rank_sum_z
-from autotune.strategies import INACTIVE, UNUSED
+from autotune.strategies import INACTIVE, UNUSED, equal_layouts
 from autotune.study.objections import remarks
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Blocks, Confirmation
@@ -175,6 +175,15 @@ def _inactive(trials: list[Trial]) -> list[Note]:
             f"components: {', '.join(names)}"
         )
         notes.append(Note("parameters.no_effect", words, {"parameters": names}))
+    equal = [e for t in trials for e in equal_layouts(t.attrs)]
+    if count := sum(len(group) - 1 for e in equal for group in e.groups):
+        words = (
+            "placements that put every rank on the same CPUs as a simpler one, so not tried "
+            f"apart from it: {count}"
+        )
+        parameters = sorted({name for e in equal for name in e.names})
+        data = {"placements": count, "parameters": parameters}
+        notes.append(Note("placements.equal", words, data))
     return notes
 
 

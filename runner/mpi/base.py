@@ -17,6 +17,7 @@ from runner.files.paths import is_file
 from runner.mpi.abi import STANDARD_ABI, Abi
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library, ParamInfo
+from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -286,6 +287,21 @@ class Adapter(ABC):
     @abstractmethod
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         """Mapping and binding as command-line arguments."""
+
+    def places_ranks(self, name: str) -> bool:
+        """True if a parameter of the library decides, beside the placement, where ranks run."""
+        return False
+
+    def layout_query(self, spec: LaunchSpec) -> LayoutQuery | None:
+        """The command that prints where the ranks of ``spec`` would run, without the program.
+
+        None if the library has none, or if its answer may be wrong for other nodes than this one.
+        """
+        return None
+
+    def layout_in(self, output: str, spec: LaunchSpec, topology: Topology) -> RankLayout | None:
+        """The layout in the output of :meth:`layout_query`; None if it has none."""
+        return None
 
     @abstractmethod
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:

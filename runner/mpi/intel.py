@@ -137,6 +137,9 @@ class IntelMpi(Hydra):
         words = self.rank_environment({RESPECT: "1"}) if RESPECT in os.environ else []
         return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
 
+    def places_ranks(self, name: str) -> bool:
+        return name == PIN or name.startswith(f"{PIN}_")
+
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         # Ranks that spin while waiting for a rank without a core lose whole time slices.
         waiting = {WAIT_MODE: "1"} if oversubscribe else {}

@@ -16,6 +16,8 @@ from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.library import Library
 from runner.mpi.mpi_t import environment_without, list_variables, read_parameters
 from runner.mpi.output import output_of
+from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology, hydra_layout
+from runner.types import LaunchSpec
 
 FAMILY = "mpich"
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
@@ -50,6 +52,17 @@ class Mpich(Hydra):
         if "map_by" in placement:
             words += ["-map-by", placement["map_by"]]
         return words
+
+    def layout_query(self, spec: LaunchSpec) -> LayoutQuery | None:
+        # Hydra says so only of processes that it starts, here those of the command true.
+        if not self.one_node(spec):
+            return None
+        bare = dataclasses.replace(spec, program=("true",), stdin=None, read_back=False)
+        return LayoutQuery(self.command(bare, Path()), {"HYDRA_TOPO_DEBUG": "1"})
+
+    def layout_in(self, output: str, spec: LaunchSpec, topology: Topology) -> RankLayout | None:
+        binding = spec.placement.get("bind_to", "none")
+        return hydra_layout(output, spec.ranks, topology, is_bound=binding != "none")
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
         """Values that MPI_T shows in a process with ``environment``.

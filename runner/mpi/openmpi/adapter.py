@@ -90,6 +90,8 @@ from runner.mpi.openmpi.windows import (
     windows_of,
     without_windows,
 )
+from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology, open_mpi_layout
+from runner.scheduler import allocation
 from runner.types import LIBRARY, TRANSPORT, WINDOWS, LaunchSpec, ReadBack
 
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
@@ -102,6 +104,8 @@ _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OF_RUNTIME = re.compile(r"(prte|orte|plm|rmaps|ras|odls|oob|ess|state|hwloc_default)_\w+")
+_PLACES_RANKS = re.compile(r"(orte_)?(rmaps|hwloc)_(base|default)_\w+|rmaps_\w+|orte_cpu_set")
+"""Parameters of the run-time that map or bind ranks; 4.1 has them among the library's."""
 _VERSION = re.compile(r"\(Open MPI\) v?(\d[\w.]*)|\(OpenRTE\) v?(\d[\w.]*)")
 
 
@@ -413,6 +417,30 @@ class OpenMPI(Adapter):
         if oversubscribe:
             return words | {"bind_to": "none"}
         return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
+
+    def places_ranks(self, name: str) -> bool:
+        return _PLACES_RANKS.fullmatch(name) is not None
+
+    def layout_query(self, spec: LaunchSpec) -> LayoutQuery | None:
+        # The map shows this node's cores for every node.
+        if not self.on_this_machine(spec):
+            return None
+        bare = dataclasses.replace(spec, program=("true",), stdin=None, read_back=False)
+        first, *words = self.command(bare, Path())
+        # ORTE prints the map, and then complains that nothing was launched.
+        display = ["--display", "map"] if self.prrte else ["--display-devel-map"]
+        if not self.prrte and self._has_no_slots(spec):
+            display += ["--host", f"localhost:{spec.ranks}"]
+        words = [first, *display, "--do-not-launch", *words]
+        return LayoutQuery(words, fails=not self.prrte)
+
+    def _has_no_slots(self, spec: LaunchSpec) -> bool:
+        """True if ORTE would learn the number of slots only from the daemon that it launches."""
+        known = spec.oversubscribe or self.names_hosts(spec) or allocation(os.environ).nodes
+        return not known
+
+    def layout_in(self, output: str, spec: LaunchSpec, topology: Topology) -> RankLayout | None:
+        return open_mpi_layout(output, spec.ranks, topology)
 
     def python_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         own = self._shared_library
