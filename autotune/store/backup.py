@@ -20,6 +20,7 @@ from urllib.parse import quote
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.database import Database
+from runner.files.paths import exists
 from runner.passwords import mask_password
 
 _PASSWORD = "PGPASSWORD"
@@ -41,7 +42,7 @@ def back_up(database: Database, path: Path) -> Backup:
     database itself or cannot be written, WorkError if the database or ``pg_dump`` fails.
     """
     own_path = database.location.path
-    if own_path is not None and path.exists() and path.samefile(own_path):
+    if own_path is not None and exists(path) and path.samefile(own_path):
         raise UsageError(
             f"{path} is the results database itself; name another file", code="store.path"
         )

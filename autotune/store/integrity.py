@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Table,
     and_,
+    exists,
     func,
     select,
 )
@@ -159,7 +160,7 @@ def _plain(value: Any) -> Any:
 
 def _trials_without_runs(connection: Connection, reused: str) -> Iterator[StoreFinding]:
     """Trials with a result of their own for which no run is stored."""
-    has_run = select(s.run.c.id).where(s.run.c.trial_id == s.trial.c.id).exists()
+    has_run = exists(select(s.run.c.id).where(s.run.c.trial_id == s.trial.c.id))
     query = (
         select(s.trial.c.id, s.trial.c.study_id, s.trial.c.number, s.trial.c.attrs)
         .where(s.trial.c.state != RUNNING, s.trial.c.estimate.is_not(None), ~has_run)

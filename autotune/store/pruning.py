@@ -20,6 +20,7 @@ from sqlalchemy import (
     and_,
     cast,
     delete,
+    exists,
     func,
     or_,
     select,
@@ -183,14 +184,16 @@ class _Conditions:
         other, newer = s.run.alias("other"), s.run.alias("newer")
         has_other = or_(
             s.run.c.trial_id.is_(None),
-            select(other.c.id)
-            .where(other.c.trial_id == s.run.c.trial_id, other.c.state != REJECTED)
-            .exists(),
+            exists(
+                select(other.c.id).where(
+                    other.c.trial_id == s.run.c.trial_id, other.c.state != REJECTED
+                )
+            ),
         )
-        has_newer = (
-            select(newer.c.id)
-            .where(newer.c.study_id == s.run.c.study_id, newer.c.number > s.run.c.number)
-            .exists()
+        has_newer = exists(
+            select(newer.c.id).where(
+                newer.c.study_id == s.run.c.study_id, newer.c.number > s.run.c.number
+            )
         )
         is_proof = or_(s.run.c.phase == rule.proof, s.run.c.phase.startswith(f"{rule.proof}:"))
         self.rejected = and_(
