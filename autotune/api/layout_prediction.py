@@ -117,13 +117,7 @@ class LayoutPrediction:
             input=target.input,
             ranks=target.ranks,
             space=self.space.name,
-            model=ModelOrigin(
-                place=model.place,
-                kind=model.about.kind,
-                data=model.about.data_hash,
-                machines=list(model.about.machines),
-                mpis=list(model.about.mpis),
-            ),
+            model=ModelOrigin.of(model.about, model.place),
             check=check,
             mpi_choice=target.choice_row,
         )

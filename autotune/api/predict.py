@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from autotune.calibration.response import Calibration
     from autotune.prediction import ModelFile, NamedSetting, Neighbour
     from autotune.prediction.composed import ComposedAnswer
+    from autotune.prediction.model_file import About
     from runner.trace import Features
 
 
@@ -113,6 +114,17 @@ class ModelOrigin(Document):
     data: str
     machines: list[str]
     mpis: list[str]
+
+    @classmethod
+    def of(cls, about: About, place: str) -> ModelOrigin:
+        """The origin of a model file at ``place``."""
+        return cls(
+            place=place,
+            kind=about.kind,
+            data=about.data_hash,
+            machines=list(about.machines),
+            mpis=list(about.mpis),
+        )
 
 
 class PredictionDocument(Document):
@@ -224,13 +236,7 @@ class Prediction:
             app=features.app,
             input=features.input,
             ranks=features.ranks,
-            model=ModelOrigin(
-                place=model.place,
-                kind=model.about.kind,
-                data=model.about.data_hash,
-                machines=list(model.about.machines),
-                mpis=list(model.about.mpis),
-            ),
+            model=ModelOrigin.of(model.about, model.place),
             check=check,
             params_file=params_file,
             over_decomposition=over_decomposition(features),

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from autotune.anova.best_known import opub_of
 from autotune.calibration.response import CALIBRATIONS, Calibration
@@ -57,8 +57,44 @@ class Example(MeasuredCell):
     split: str = "design"
 
 
+class ExampleOrigin(Protocol):
+    """What an example says of where it was measured."""
+
+    @property
+    def app(self) -> str: ...
+    @property
+    def machine(self) -> str: ...
+    @property
+    def mpi(self) -> str: ...
+
+
+Kind = TypeVar("Kind", bound=ExampleOrigin)
+
+
+class ExampleSet(Generic[Kind]):
+    """Programs, machines and libraries of a training set's examples."""
+
+    examples: tuple[Kind, ...]
+    sources: tuple[str, ...]
+
+    @property
+    def apps(self) -> tuple[str, ...]:
+        """The programs, sorted."""
+        return tuple(sorted({e.app for e in self.examples}))
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Fingerprints of the machines that are known, sorted."""
+        return tuple(sorted({e.machine for e in self.examples if e.machine}))
+
+    @property
+    def mpis(self) -> tuple[str, ...]:
+        """The libraries that are known, sorted."""
+        return tuple(sorted({e.mpi for e in self.examples if e.mpi}))
+
+
 @dataclass(frozen=True)
-class TrainingSet:
+class TrainingSet(ExampleSet[Example]):
     """Examples from one or more recordings.
 
     ``defaults`` are the values of unset parameters, where known.  Raises UsageError for fewer than
@@ -80,18 +116,6 @@ class TrainingSet:
                 + "\n".join(note.words for note in self.notes),
                 code="training.too_few_programs",
             )
-
-    @property
-    def apps(self) -> tuple[str, ...]:
-        return tuple(sorted({e.app for e in self.examples}))
-
-    @property
-    def machines(self) -> tuple[str, ...]:
-        return tuple(sorted({e.machine for e in self.examples if e.machine}))
-
-    @property
-    def mpis(self) -> tuple[str, ...]:
-        return tuple(sorted({e.mpi for e in self.examples if e.mpi}))
 
     @property
     def hash(self) -> str:

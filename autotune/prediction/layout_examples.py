@@ -20,7 +20,7 @@ from autotune.anova.layout_table import family_of
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.prediction.examples import has_own_parameters
+from autotune.prediction.examples import ExampleSet, has_own_parameters
 from autotune.prediction.layout_points import layout_points
 from autotune.prediction.measured_cell import Floats, MeasuredCell
 from autotune.space import Setting
@@ -50,7 +50,7 @@ class LayoutExample(MeasuredCell):
 
 
 @dataclass(frozen=True, eq=False)
-class LayoutTrainingSet:
+class LayoutTrainingSet(ExampleSet[LayoutExample]):
     """Examples from recordings.  Raises UsageError for fewer than three programs: each is left out
     in turn to check the model."""
 
@@ -67,18 +67,6 @@ class LayoutTrainingSet:
                 "is left out in turn to validate the model; add datasets",
                 code="training.too_few_programs",
             )
-
-    @property
-    def apps(self) -> tuple[str, ...]:
-        return tuple(sorted({e.app for e in self.examples}))
-
-    @property
-    def machines(self) -> tuple[str, ...]:
-        return tuple(sorted({e.machine for e in self.examples if e.machine}))
-
-    @property
-    def mpis(self) -> tuple[str, ...]:
-        return tuple(sorted({e.mpi for e in self.examples if e.mpi}))
 
     @cached_property
     def hash(self) -> str:

@@ -16,9 +16,9 @@ from autotune.prediction.layout_points import COLUMNS
 from autotune.prediction.layout_predictor import LayoutPredictor, LayoutTraining
 from autotune.prediction.model_file import (
     About,
+    about_model,
     model_data,
     model_text,
-    package_versions,
     read_about,
 )
 from autotune.prediction.parsing import mapping, texts
@@ -51,17 +51,7 @@ def layout_model_of(
     training: LayoutTraining, data: LayoutTrainingSet, scores: Mapping[str, float]
 ) -> LayoutModelFile:
     """The model file of a trained predictor of layouts."""
-    about = About(
-        kind=training.kind,
-        options=dict(training.options),
-        data_hash=data.hash,
-        sources=tuple(Path(s).name for s in data.sources),
-        programs=data.apps,
-        machines=data.machines,
-        mpis=data.mpis,
-        versions=package_versions(),
-        scores=dict(scores),
-    )
+    about = about_model(training.kind, training.options, data, data.hash, scores)
     return LayoutModelFile(training.predictor, about)
 
 

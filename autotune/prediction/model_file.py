@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import UsageError
-from autotune.prediction.examples import TrainingSet, distinct
+from autotune.prediction.examples import ExampleSet, TrainingSet, distinct
 from autotune.prediction.parsing import mapping, number, settings, text, texts
 from autotune.prediction.predictor import Predictor
 from autotune.prediction.training import TrainingResult
@@ -62,12 +62,18 @@ class ModelFile:
         }
 
 
-def model_of(training: TrainingResult, data: TrainingSet, scores: Mapping[str, float]) -> ModelFile:
-    """The model file of a trained predictor."""
-    about = About(
-        kind=training.kind,
-        options=dict(training.options),
-        data_hash=data.hash,
+def about_model(
+    kind: str,
+    options: Mapping[str, Any],
+    data: ExampleSet[Any],
+    data_hash: str,
+    scores: Mapping[str, float],
+) -> About:
+    """Where a model comes from that was trained now with ``data``."""
+    return About(
+        kind=kind,
+        options=dict(options),
+        data_hash=data_hash,
         # The last part of the path names the data; the rest holds only on one machine.
         sources=tuple(Path(s).name for s in data.sources),
         programs=data.apps,
@@ -76,6 +82,11 @@ def model_of(training: TrainingResult, data: TrainingSet, scores: Mapping[str, f
         versions=package_versions(),
         scores=dict(scores),
     )
+
+
+def model_of(training: TrainingResult, data: TrainingSet, scores: Mapping[str, float]) -> ModelFile:
+    """The model file of a trained predictor."""
+    about = about_model(training.kind, training.options, data, data.hash, scores)
     return ModelFile(training.predictor, distinct(data.examples), about)
 
 

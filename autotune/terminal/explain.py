@@ -6,7 +6,6 @@ import shlex
 from typing import TYPE_CHECKING
 
 from autotune.terminal.render import print_hanging, print_line
-from autotune.wording import count
 
 if TYPE_CHECKING:
     from autotune.parameters.explanation import ParameterExplanation
@@ -82,7 +81,7 @@ def _measured(measured: MeasuredEffect) -> str:
         return f"unknown: the results database cannot be read [{measured.problem}]"
     if not measured.studies:
         return "by no study of this results database"
-    words = f"in {count(measured.studies, 'study').replace('studys', 'studies')}"
+    words = f"in {measured.studies} {'study' if measured.studies == 1 else 'studies'}"
     if measured.recommended:
         words += f", recommended by {measured.recommended}"
     if best is None or worst is None:
