@@ -64,7 +64,7 @@ def watch_start(facts: LaunchFacts) -> LaunchFacts:
 def transport_of(record: RunRecord, library: Library) -> SeenTransport:
     """What carried the messages of a run, from its read-back."""
     backs = record.read_back
-    seen = backs[TRANSPORT].effective if TRANSPORT in backs else None
+    in_force = backs[TRANSPORT].effective if TRANSPORT in backs else None
     protocols = {
         name.removeprefix(PROTOCOLS): back.effective or ""
         for name, back in backs.items()
@@ -75,7 +75,7 @@ def transport_of(record: RunRecord, library: Library) -> SeenTransport:
         for name, back in backs.items()
         if back.state == "inactive"
     }
-    return SeenTransport(seen or "", protocols, inactive, _device(library))
+    return SeenTransport(in_force or "", protocols, inactive, _device(library))
 
 
 def _program_s(facts: LaunchFacts, record: RunRecord) -> float | None:

@@ -64,7 +64,7 @@ def faults_of(
     ``commutes``: whether all operations of the program's reductions are known to commute.
     ``inactive``: what ranks reported as inactive, with the reason.
     """
-    known: dict[Request, KnownParameter] = {}
+    parameters: dict[Request, KnownParameter] = {}
     faults: list[Fault] = []
     for request in requests:
         parameter = catalogue.find(request.name)
@@ -75,13 +75,13 @@ def faults_of(
         if fault is not None:
             faults.append(fault)
         if fault is None or fault.is_harmless:
-            known[request] = _in_reach(request, parameter, catalogue)
-    ordered = by_precedence(list(known), catalogue)
+            parameters[request] = _in_reach(request, parameter, catalogue)
+    ordered = by_precedence(list(parameters), catalogue)
     winners: dict[tuple[str, str], Request] = {}
     for request in ordered:
-        winners.setdefault((known[request].layer, known[request].name), request)
+        winners.setdefault((parameters[request].layer, parameters[request].name), request)
     values = {key[1]: winner.value for key, winner in winners.items()}
-    for request, parameter in known.items():
+    for request, parameter in parameters.items():
         winner = winners[parameter.layer, parameter.name]
         if winner is not request:
             faults += _of_overridden(request, winner, parameter, catalogue)
@@ -125,12 +125,12 @@ def _of_unknown(request: Request, catalogue: Catalogue) -> Iterator[Fault]:
         own = catalogue.find(near[0], *layers)
         assert own is not None
         is_tied = len(near) > 1 and edits(name, near[0]) == edits(name, near[1])
-        known = not is_tied and (catalogue.is_complete or request.layer not in BELOW.values())
+        is_certain = not is_tied and (catalogue.is_complete or request.layer not in BELOW.values())
         meant = " or ".join(near if is_tied else near[:1])
         yield Fault(
             "misspelt", request, f"{title} has no parameter {request.typed or name}: "
             f"{meant} is meant", silent,
-            Assignment(near[0], request.value, own.layer), near=tuple(near), is_certain=known,
+            Assignment(near[0], request.value, own.layer), near=tuple(near), is_certain=is_certain,
         )  # fmt: skip
     elif catalogue.is_complete and request.layer not in BELOW.values():
         yield Fault(
@@ -159,8 +159,8 @@ def _translated(request: Request, catalogue: Catalogue) -> Assignment | None:
     pair = NEW_VALUES.get((request.name, request.value))
     if pair is None:
         return None
-    known = catalogue.find(pair[0])
-    return None if known is None else Assignment(known.name, pair[1], known.layer)
+    counterpart = catalogue.find(pair[0])
+    return None if counterpart is None else Assignment(counterpart.name, pair[1], counterpart.layer)
 
 
 def _of_layer(request: Request, catalogue: Catalogue) -> Fault | None:
@@ -240,10 +240,10 @@ def _of_idle(request: Request, idle: Idle) -> Fault:
 
 def _of_results(request: Request, commutes: bool | None) -> Iterator[Fault]:
     if needs_commutative(request.name, request.value):
-        known = "the program has one" if commutes is False else "of a program may be one"
+        operations = "the program has one" if commutes is False else "of a program may be one"
         what = (
             f"{request.name}={request.value} gives wrong results with operations that do not "
-            f"commute (MPI_Op_create), and {known}"
+            f"commute (MPI_Op_create), and {operations}"
         )
         yield Fault(
             "wrong_results", request, what, "wrong results without a message", "drop",

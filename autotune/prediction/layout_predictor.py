@@ -90,8 +90,8 @@ class LayoutPredictor:
         scorer = mapping(data, "scorer")
         kind = text(scorer, "kind")
         if kind not in LAYOUT_KINDS:
-            known = ", ".join(LAYOUT_KINDS)
-            raise ValueError(f"kind: model {kind!r} is not known; expected one of {known}")
+            kinds = ", ".join(LAYOUT_KINDS)
+            raise ValueError(f"kind: model {kind!r} is not known; expected one of {kinds}")
         bar = math.inf if required_entry(data, "bar") is None else number(data, "bar", 0, 100)
         return cls(
             LAYOUT_KINDS[kind].from_json(scorer),
@@ -108,13 +108,13 @@ def _scores(scorer: LayoutScorer, points: Floats) -> Floats:
 
 
 def best_layout(
-    scorer: LayoutScorer, known: Floats, settings: Sequence[Setting], points: Floats
+    scorer: LayoutScorer, known_points: Floats, settings: Sequence[Setting], points: Floats
 ) -> tuple[int, float, float]:
     """Index, score and distance to the nearest known layout of the layout to name."""
     scores = _scores(scorer, points)
     good = np.flatnonzero(scores <= scores.min() + NEAR) if scores.min() < -NEAR else [0]
     at = min((int(i) for i in good), key=lambda i: (len(settings[i]), scores[i], i))
-    distance = float(np.linalg.norm(known - points[at], axis=1).min())
+    distance = float(np.linalg.norm(known_points - points[at], axis=1).min())
     return at, float(scores[at]), distance
 
 
@@ -142,8 +142,8 @@ def train_layouts(
     cost, _, options, checks = min(results, key=lambda entry: entry[:2])
     bar = checks.threshold()
     confidence = Confidence(bar, checks.reach(), checks.residuals(bar))
-    known = np.concatenate([e.points[1:] for e in examples])
-    predictor = LayoutPredictor(model.fit(examples, options), confidence, known)
+    known_points = np.concatenate([e.points[1:] for e in examples])
+    predictor = LayoutPredictor(model.fit(examples, options), confidence, known_points)
     return LayoutTraining(kind, options, predictor, cost)
 
 
@@ -157,9 +157,11 @@ def check_layouts(
         if len({e.app for e in others}) < 2:
             continue
         scorer = fit(others)
-        known = np.concatenate([e.points[1:] for e in others])
+        known_points = np.concatenate([e.points[1:] for e in others])
         for example in (e for e in examples if e.app == app):
-            at, score, distance = best_layout(scorer, known, example.settings, example.points)
+            at, score, distance = best_layout(
+                scorer, known_points, example.settings, example.points
+            )
             slower = at > 0 and example.logs[at] > example.beyond_noise(at)
             null = float(example.null and at > 0)
             rows.append((score, example.logs[at], distance, float(slower), null, number_))

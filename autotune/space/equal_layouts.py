@@ -124,10 +124,10 @@ class KnownLayouts:
 
     def learn(self, equal: EqualLayouts) -> bool:
         """Record equal layouts; returns True if they are new."""
-        known = self._known.setdefault(equal.resources, [])
-        if equal in known or not equal.groups:
+        layouts = self._known.setdefault(equal.resources, [])
+        if equal in layouts or not equal.groups:
             return False
-        known.append(equal)
+        layouts.append(equal)
         return True
 
     def simplest(self, setting: Setting, space: Space) -> Setting:

@@ -70,8 +70,8 @@ class LayoutTable(BaseModel):
             texts = [*entry.names.values(), *([entry.other] if entry.other else [])]
             for text in texts:
                 if text not in VOCABULARY[name].values:
-                    known = ", ".join(VOCABULARY[name].values) or "numbers"
-                    raise ValueError(f"{name}: {text!r} is not one of its values: {known}")
+                    choices = ", ".join(VOCABULARY[name].values) or "numbers"
+                    raise ValueError(f"{name}: {text!r} is not one of its values: {choices}")
         return value
 
     def extended_by(self, own: LayoutTable) -> LayoutTable:
@@ -88,10 +88,10 @@ class LayoutTable(BaseModel):
     def mistakes(self, names: Sequence[str], parameters: Sequence[str]) -> Iterator[str]:
         """Names that the space does not have, each with its key; ``names`` may be used in
         expressions, and ``parameters`` are those of the space."""
-        known = {*names, *self.facts, *BUILT_IN}
+        names_here = {*names, *self.facts, *BUILT_IN}
         for word, entry in self.words.items():
             used = {entry.of} if isinstance(entry, NamedValues) else names_of(entry)
-            for name in sorted(used - known):
+            for name in sorted(used - names_here):
                 yield (
                     f"layout.words.{word}: {name} is neither a parameter or fact of this file nor "
                     f"one of {', '.join(BUILT_IN)}"

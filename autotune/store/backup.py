@@ -95,8 +95,8 @@ def _copy(database: Database, source: Path, target: Path) -> None:
             new.execute("PRAGMA journal_mode=DELETE")
             problems = [str(row[0]) for row in new.execute("PRAGMA integrity_check(1)")]
     except sqlite3.Error as problem:
-        known = database.dialect.explain(str(problem))
-        raise known or WorkError(
+        refusal = database.dialect.explain(str(problem))
+        raise refusal or WorkError(
             f"the results database {database.label} cannot be backed up: {problem}",
             code="store.fails",
         ) from None

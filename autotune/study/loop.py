@@ -153,14 +153,14 @@ class SearchLoop:
         if self._placements is None:
             return
         equal = [e for t in self.trial_store.trials for e in equal_layouts(t.attrs)]
-        known = [e for e in equal if e.resources == DEFAULT][:1]
-        if not known and (answer := self._placements.asked()):
-            known = self._untold_layouts = [answer]
-        for one in known:
+        answers = [e for e in equal if e.resources == DEFAULT][:1]
+        if not answers and (answer := self._placements.asked()):
+            answers = self._untold_layouts = [answer]
+        for one in answers:
             self.idle.learn_layouts(one)
             self._placements.know(one)
-        if known:
-            self.strategy.learn_equal({EQUAL: [one.to_json() for one in known]})
+        if answers:
+            self.strategy.learn_equal({EQUAL: [one.to_json() for one in answers]})
 
     def _ask(self) -> Proposal | None:
         """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""

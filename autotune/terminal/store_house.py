@@ -69,10 +69,10 @@ def print_prune(prune: StorePrune) -> None:
     outputs = sum(row.outputs for row in prune.studies)
     gone = f"{count(rejected, 'rejected run')}, outputs of {count(outputs, 'run')}"
     print_line(f"{verb}, {size_words(prune.bytes)}: {gone}, {prune.unnamed} that no run names")
-    left = prune.left
+    spared = prune.left
     print_line(
-        f"left alone: {_studies(left.published)} on which a published file rests, "
-        f"{left.unfinished} unfinished"
+        f"left alone: {_studies(spared.published)} on which a published file rests, "
+        f"{spared.unfinished} unfinished"
     )
     if not prune.keep:
         print_line("without --keep only outputs that no run names go")

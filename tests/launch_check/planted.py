@@ -87,8 +87,8 @@ def _start_up(fault: Mapping[str, Any]) -> StartUpFacts | None:
     """The start of the fault, nearly all of which its cause takes; None without one."""
     if "start_up" not in fault:
         return None
-    taken = fault["start_up"]["seconds"]
-    return StartUpFacts(taken, {fault["start_up"]["cause"]: 0.9 * taken})
+    start_s = fault["start_up"]["seconds"]
+    return StartUpFacts(start_s, {fault["start_up"]["cause"]: 0.9 * start_s})
 
 
 def _prefix(title: str) -> str:

@@ -48,14 +48,14 @@ class ForbiddenCopy(LaunchRule):
         line = _without_copy(facts)
         if line is None:
             return
-        seen = node.kernel_copy is False
+        sure = node.kernel_copy is False
         where = f"the container ({node.container})" if node.container else "the kernel"
         asked = _is_asked(facts)
         yield self.finding(
-            f"{where} {'forbids' if seen else 'probably forbids'} ranks to copy from each other's "
+            f"{where} {'forbids' if sure else 'probably forbids'} ranks to copy from each other's "
             f"memory (process_vm_readv){', and the line asks for it' if asked else ''}",
             "an error for each long message, or one more copy of it",
-            Certainty.SEEN if seen else Certainty.LIKELY,
+            Certainty.SEEN if sure else Certainty.LIKELY,
             where="" if node.ptrace_scope is None else f"ptrace_scope {node.ptrace_scope}",
             corrected_line=line.words,
             advice="or allow it: docker run --cap-add SYS_PTRACE" if node.container else "",

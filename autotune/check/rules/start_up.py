@@ -31,17 +31,17 @@ class SlowStart(LaunchRule):
         start_up = facts.start_up
         if start_up is None:
             return
-        taken = start_up.causes.get(self.cause, 0.0)
-        if taken < max(_LEAST_S, _LEAST_SHARE * start_up.seconds) or self.is_cured(facts):
+        cause_s = start_up.causes.get(self.cause, 0.0)
+        if cause_s < max(_LEAST_S, _LEAST_SHARE * start_up.seconds) or self.is_cured(facts):
             return
         program = start_up.program_seconds
-        if taken < _LONG_S if program is None else start_up.seconds < program:
+        if cause_s < _LONG_S if program is None else start_up.seconds < program:
             return
         line = self.cure(facts)
-        longer = program is not None and taken > program
+        longer = program is not None and cause_s > program
         yield self.finding(
-            f"{self.what}: {seconds(taken)} of the {seconds(start_up.seconds)} of a start",
-            f"every launch takes {seconds(taken)} longer"
+            f"{self.what}: {seconds(cause_s)} of the {seconds(start_up.seconds)} of a start",
+            f"every launch takes {seconds(cause_s)} longer"
             + (", longer than the program itself" if longer else ""),
             Certainty.SEEN,
             corrected_line=None if line is None else line.words,

@@ -150,11 +150,11 @@ class SlowProvider(LaunchRule):
             if asked is None or asked.value not in _SLOW_PROVIDERS:
                 continue
             better = _SLOW_PROVIDERS[asked.value]
-            seen = asked.value in facts.transport.lanes
+            is_seen = asked.value in facts.transport.lanes
             yield self.finding(
                 f"{name}={asked.value}: libfabric imitates the network by a thread of each rank",
                 f"{better} sends over the same network without that thread",
-                Certainty.SEEN if seen else Certainty.KNOWN,
+                Certainty.SEEN if is_seen else Certainty.KNOWN,
                 where=asked.request.origin,
                 corrected_line=facts.line.with_variable(name, better).words,
                 comparison=True,
