@@ -47,7 +47,7 @@ FRESH_ERROR = 1 / 3
 FRESH_RUNS = math.ceil(FRESH_BLOCKS * 3.5)
 """Runs in :data:`FRESH_BLOCKS` blocks: two of each setting, less every second block's lead."""
 DOUBT_BLOCKS = 30
-"""Number of blocks if the first show no gain: chance alone does that to few real gains."""
+"""Number of blocks if the first show hardly a gain: chance alone does that to few real gains."""
 
 
 def fresh_blocks(pairs: Pairs, gain: float) -> int:
@@ -67,7 +67,7 @@ def measure_fresh_gain(
     """The gain of the blocks' first setting over ``count`` blocks.
 
     If the budget does not hold them, :data:`FRESH_LEAST` are measured; None if not even these.
-    There are :data:`DOUBT_BLOCKS` where the first show no gain. ``faster``: whether the proof
+    There are :data:`DOUBT_BLOCKS` where the first show hardly a gain. ``faster``: whether the proof
     showed the setting to be faster, or its reference.
     """
     live = [blocks.settings[0]]
@@ -87,7 +87,7 @@ def fresh_findings(
 ) -> list[Finding]:
     """The objection to a proven gain that fresh pairs contradict.
 
-    They do if they show no gain, or if they rule out one worth naming.
+    They do if they show none or less than half of one worth naming, or if they rule one out.
     """
     if fresh is None or not (_absent(fresh, faster) or _ruled_out(fresh, faster)):
         return []
@@ -120,8 +120,12 @@ def _compare_first(blocks: Blocks, count: int, min_gain: float) -> Comparison:
 
 
 def _absent(fresh: Comparison, faster: bool) -> bool:
-    """Whether the side that won shows no gain at all."""
-    return fresh.gain <= 0 if faster else fresh.gain >= 0
+    """Whether the side that won shows less than half of the smallest gain worth naming.
+
+    The half is the middle between no gain and that one: a figure below it speaks for no gain.
+    """
+    half = fresh.min_gain / 2
+    return fresh.gain <= half if faster else fresh.gain >= 1 / (1 + half) - 1
 
 
 def _ruled_out(fresh: Comparison, faster: bool) -> bool:

@@ -12,7 +12,7 @@ from autotune.measurement.budget import Budget, SearchPlan
 from autotune.measurement.events import silent
 from autotune.measurement.run_history import LEAD
 from autotune.space import DEFAULT, Setting, Space
-from autotune.stats import LookPlan
+from autotune.stats import LookPlan, compare
 from autotune.study.conclusion import best_seen
 from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, measure_fresh_gain, second_look
 from autotune.study.procedure import StudyOutcome, run_procedure
@@ -48,6 +48,23 @@ def test_a_setting_that_wins_by_slowing_the_default_is_vetoed(space: Space) -> N
     codes = {note.code for made in vetoed for note in made.objections}
     assert "result.fresh_contradicts" in codes
     assert all(made.fresh is not None and made.fresh.gain < 0 for made in vetoed)
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_a_gain_not_worth_naming_is_vetoed(faster: bool) -> None:
+    """Where the fresh pairs show a tenth of the smallest gain, with an interval that has it."""
+
+    def fresh_of(gain: float) -> list[bool]:
+        ratios = 1 / (1 + gain) * np.exp(np.linspace(-0.1, 0.1, 30))
+        ones = np.ones(30)
+        pair = (ones, ratios) if faster else (ratios, ones)
+        fresh = compare(*(list(map(float, side)) for side in pair), min_gain=0.02)
+        assert fresh.interval
+        assert fresh.lo < 0 < 0.02 < fresh.hi
+        return [one.stops for one in fresh_findings(FAST, 0.03, fresh, faster)]
+
+    assert fresh_of(0.002) == [True]
+    assert fresh_of(0.015) == []
 
 
 def test_a_real_gain_is_kept(space: Space) -> None:
