@@ -22,6 +22,8 @@ COMPARED = (10, 15, 25, 45)
 """Numbers of search runs at which strategies are compared in pairs."""
 NEAR = 0.97
 """Performance ratio from which on a setting counts as as good as the best."""
+LATE = 25
+"""Number of search runs at which searches near the best are counted by landscape."""
 _NAME, _LEAD = 22, 28
 """Widths of a contestant's name and of a lead with its interval."""
 SECONDS = (10, 20, 40, 80, 160, 320)
@@ -41,7 +43,7 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
     gaining = [c for case in cases if not case.null for c in standing.courses.get(case.name, [])]
     null = [c for case in cases if case.null for c in standing.courses.get(case.name, [])]
     marks = marks_of(runs)
-    decisive = min(DECISIVE, runs)
+    decisive, late = min(DECISIVE, runs), min(LATE, runs)
     ended = [c.ended for c in gaining if c.ended is not None]
     return {
         "share": {m: _spread([c.land.share(c.at(m)) for c in gaining]) for m in marks},
@@ -63,6 +65,11 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
             if gaining
             else math.nan
             for m in marks
+        },
+        "near_by_landscape": {
+            case.name: float(np.mean([c.land.performance(c.at(late)) >= NEAR for c in courses]))
+            for case in cases
+            if not case.null and (courses := standing.courses.get(case.name))
         },
         "false_before_proof": {m: _rate([c.at(m) != DEFAULT for c in null]) for m in marks},
         "false_after_proof": [standing.false_names, standing.proofs],
@@ -182,16 +189,22 @@ def printed(
             f"{_seconds(row['seconds_to_95']):>7} {row['own_ms']:8.2f} "
             f"{_percent(row['stopped_itself']):>7} {_seconds(row['stopped_after']):>6}"
         )
-    decisive = min(DECISIVE, marks[-1])
-    lines += ["", f"mean share at {decisive} runs by landscape"]
-    for place in places:
-        lines.append(f"{place}:")
-        shares = [
-            f"{name} {_percent(row['by_landscape'][place])}"
-            for name, row in known.items()
-            if place in row["by_landscape"]
-        ]
-        lines += textwrap.wrap(", ".join(shares), 78, initial_indent="  ", subsequent_indent="  ")
+    decisive, late = min(DECISIVE, marks[-1]), min(LATE, marks[-1])
+    for title, key in (
+        (f"mean share at {decisive} runs by landscape", "by_landscape"),
+        (f"searches within {1 - NEAR:.0%} of the best at {late} runs", "near_by_landscape"),
+    ):
+        lines += ["", title]
+        for place in places:
+            lines.append(f"{place}:")
+            shares = [
+                f"{name} {_percent(row[key][place])}"
+                for name, row in known.items()
+                if place in row[key]
+            ]
+            lines += textwrap.wrap(
+                ", ".join(shares), 78, initial_indent="  ", subsequent_indent="  "
+            )
     if any(decisive in seen for seen in apart.values()):
         lines += ["", f"the same lead at {decisive} runs on these landscapes (pairs of searches)"]
     for name, seen in apart.items():
