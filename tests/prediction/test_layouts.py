@@ -31,12 +31,13 @@ from autotune.prediction.layout_examples import (
     layout_training_set,
     only_layouts,
 )
+from autotune.prediction.layout_kinds import LAYOUT_KINDS
 from autotune.prediction.layout_model_file import (
     find_layout_model,
     layout_place,
     read_layout_model,
 )
-from autotune.prediction.layout_models import LAYOUT_KINDS, LayoutNeighbours
+from autotune.prediction.layout_models import LayoutNeighbours
 from autotune.prediction.layout_points import COLUMNS
 from autotune.prediction.layout_predictor import train_layouts
 from autotune.prediction.training import silent
@@ -127,18 +128,18 @@ def _without_effect(seed: int) -> list[LayoutExample]:
 def test_where_no_layout_does_anything_the_default_is_named(kind: str) -> None:
     examples = _without_effect(1)
     predictor = train_layouts(kind, examples).predictor
-    assert all(predictor.name(e.settings, e.points).setting == DEFAULT for e in examples)
+    assert all(predictor.name(e.settings, e.points, e.parts).setting == DEFAULT for e in examples)
     assert best_rules(examples)[1] == DEFAULT
 
 
 def test_a_layout_far_from_all_known_ones_is_not_named() -> None:
     predictor = train_layouts("knn", data().examples).predictor
     example = data().examples[0]
-    assert len(predictor.name(example.settings, example.points).setting)
-    answer = predictor.name(example.settings, example.points + 100)
+    assert len(predictor.name(example.settings, example.points, example.parts).setting)
+    answer = predictor.name(example.settings, example.points + 100, example.parts)
     assert answer.setting == DEFAULT
     narrow = replace(predictor, confidence=replace(predictor.confidence, reach=-1.0))
-    answer = narrow.name(example.settings, example.points)
+    answer = narrow.name(example.settings, example.points, example.parts)
     assert (answer.setting, answer.far) == (DEFAULT, True)
     assert answer.unsure
 
@@ -147,7 +148,7 @@ def test_of_equally_good_layouts_the_one_with_fewest_parameters_is_named() -> No
     example = next(e for e in data().examples if e.app == "jacobi3d")
     scorer = LayoutNeighbours.fit(data().examples, {"width": 1e3})
     predictor = replace(train_layouts("knn", data().examples).predictor, scorer=scorer)
-    assert len(predictor.name(example.settings, example.points).best) == 1
+    assert len(predictor.name(example.settings, example.points, example.parts).best) == 1
 
 
 def test_a_model_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
@@ -157,8 +158,10 @@ def test_a_model_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     model = read_layout_model(place)
     assert model.about.data_hash == data().hash
     for example in data().examples:
-        scores = model.predictor.scorer.scores(example.points)
-        again = LayoutNeighbours.fit(data().examples, model.about.options).scores(example.points)
+        scores = model.predictor.scorer.scores(example.points, example.parts)
+        again = LayoutNeighbours.fit(data().examples, model.about.options).scores(
+            example.points, example.parts
+        )
         assert scores == pytest.approx(again)
 
 
@@ -187,7 +190,7 @@ def test_the_shipped_model_is_made_from_the_recorded_grids() -> None:
 
 
 def test_other_models_are_refused_for_layouts() -> None:
-    assert layout_kinds("auto", None) == ("knn", "mlp")
+    assert layout_kinds("auto", None) == ("knn", "mlp", "composed")
     for model, preset in (("exposure", None), ("knn", "thesis")):
         with refused(UsageError, "training.not_applicable"):
             layout_kinds(model, preset)
