@@ -18,12 +18,14 @@ from autotune.api.layout_prediction import (
 from autotune.api.over_decomposition import over_decomposition, spaces_with_layouts
 from autotune.api.search import begin_search
 from autotune.api.training import layout_kinds, train_layout_model
+from autotune.calibration.wire import Wire
 from autotune.config.app import load_app
 from autotune.config.cluster import Cluster
 from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.prediction.examples import stored_features
+from autotune.prediction.layout_composition import LayoutComposition
 from autotune.prediction.layout_evaluation import ONE_LAYOUT, best_rules, evaluate_layouts
 from autotune.prediction.layout_examples import (
     LayoutExample,
@@ -38,6 +40,7 @@ from autotune.prediction.layout_model_file import (
     read_layout_model,
 )
 from autotune.prediction.layout_models import LayoutNeighbours
+from autotune.prediction.layout_parts import PARTS, FlatRun, layout_parts
 from autotune.prediction.layout_points import COLUMNS
 from autotune.prediction.layout_predictor import train_layouts
 from autotune.prediction.training import silent
@@ -132,6 +135,50 @@ def test_where_no_layout_does_anything_the_default_is_named(kind: str) -> None:
     assert best_rules(examples)[1] == DEFAULT
 
 
+RUN = FlatRun(seconds=1.0, compute=0.5, steps=100, rounds=100, messages=100, bytes=1e7)
+"""A flat run that computes half of its time and sends 100 KB in each step."""
+
+
+def _traced(hidden: float, task_us: float) -> list[LayoutExample]:
+    """The examples as if each program were RUN, whose tasks hide so much and cost so much."""
+    traced = []
+    for example in data().examples:
+        dataset, key = example.key.split("/")
+        layouts = load(dataset).layouts(key)
+        wire = Wire.of_link(1e-3, 1e9)
+        parts = layout_parts(RUN, wire, layouts, example.settings, "openmpi")
+        part = {name: parts[:, PARTS.index(name)] for name in PARTS}
+        ratio = part["compute"] + part["exposed"] - hidden * part["hidden_tasks"]
+        ratio += task_us * part["tasks"]
+        runs = tuple((float(r),) * 3 for r in ratio / ratio[0])
+        traced.append(replace(example, parts=parts, runs=runs, null=False, opub=float(ratio.min())))
+    return traced
+
+
+def test_a_composition_learns_what_tasks_hide_and_cost() -> None:
+    examples = _traced(0.8, 20.0)
+    model = LayoutComposition.fit(examples, {"width": 1.0})
+    for example in examples:
+        scores = model.scores(example.points, example.parts)
+        assert np.abs(scores - example.logs).max() < 0.03
+    again = LayoutComposition.from_json(json.loads(json.dumps(model.to_json())))
+    one = examples[0]
+    assert again.scores(one.points, one.parts) == pytest.approx(model.scores(one.points, one.parts))
+    assert not model.scores(one.points, np.zeros_like(one.parts)).any()
+
+
+def test_traced_programs_get_the_composed_model_where_it_is_better(tmp_path: Path) -> None:
+    examples = tuple(_traced(0.8, 20.0))
+    place = tmp_path / "model.json"
+    document, _ = train_layout_model(
+        LayoutTrainingSet(examples), ("knn", "composed"), place, silent
+    )
+    assert document.kind == "knn"
+    model = read_layout_model(place)
+    assert (model.traced is not None) == (document.cost["composed"] < document.cost["knn"])
+    assert model.best(is_traced=False) is model.predictor
+
+
 def test_a_layout_far_from_all_known_ones_is_not_named() -> None:
     predictor = train_layouts("knn", data().examples).predictor
     example = data().examples[0]
@@ -159,9 +206,8 @@ def test_a_model_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     assert model.about.data_hash == data().hash
     for example in data().examples:
         scores = model.predictor.scorer.scores(example.points, example.parts)
-        again = LayoutNeighbours.fit(data().examples, model.about.options).scores(
-            example.points, example.parts
-        )
+        fitted = LayoutNeighbours.fit(data().examples, model.about.options)
+        again = fitted.scores(example.points, example.parts)
         assert scores == pytest.approx(again)
 
 
