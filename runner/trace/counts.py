@@ -65,10 +65,11 @@ class RowSums(NamedTuple):
 
 class RoundSums(NamedTuple):
     """The rounds of one kind on one rank (:mod:`runner.trace.steps`): ``ns`` outside of MPI in
-    them, and the sum of the ``squares`` over rounds."""
+    them, in the ``longest``, and the sum of the ``squares`` over rounds."""
 
     rounds: int
     ns: int
+    longest: int
     squares: float
 
 
@@ -202,9 +203,9 @@ def _counts(lines: list[str]) -> RankCounts:
 
 
 def _round(text: str) -> RoundSums:
-    number, ns, squares = text.split()
-    sums = RoundSums(int(number), int(ns), float(squares))
-    if not (sums.rounds > 0 and sums.ns >= 0 and 0 <= sums.squares < math.inf):
+    number, ns, longest, squares = text.split()
+    sums = RoundSums(int(number), int(ns), int(longest), float(squares))
+    if not (sums.rounds > 0 and 0 <= sums.longest <= sums.ns and 0 <= sums.squares < math.inf):
         raise ValueError(f"impossible round {text[:60]!r}")
     return sums
 

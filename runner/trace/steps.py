@@ -2,7 +2,7 @@
 
 A *round* of a rank ends when it waits for other processes after it has sent something, or at a
 collective. Rounds that send the same, to the same ranks, are of one kind. The rounds of the kind
-with the most computation are the rank's *steps*.
+with the most computation, apart from each kind's longest round, are the rank's *steps*.
 """
 
 from __future__ import annotations
@@ -74,19 +74,28 @@ def steps_of(ranks: Sequence[RankCounts]) -> Steps | None:
 
 
 def _main(rank: RankCounts) -> RoundSums:
-    return max(rank.rounds, key=lambda kind: (kind.ns, kind.rounds))
+    return max(rank.rounds, key=lambda kind: (kind.ns - kind.longest, kind.rounds))
 
 
-def _compute_ns(rank: RankCounts) -> int:
+def _compute_ns(rank: RankCounts) -> float:
     if not rank.rounds:  # It only receives.
         return rank.wall_ns - communication_ns(rank)
-    least = _main(rank).rounds / 2
-    return sum(kind.ns for kind in rank.rounds if kind.rounds >= least)
+    least = max(_main(rank).rounds / 2, 2)
+    return sum(_mean(kind) * kind.rounds for kind in rank.rounds if kind.rounds >= least)
+
+
+def _mean(kind: RoundSums) -> float:
+    """Nanoseconds outside of MPI in a round. The longest is left out: the first one begins with the
+    start of the program."""
+    return (kind.ns - kind.longest) / (kind.rounds - 1) if kind.rounds > 1 else 0.0
 
 
 def _variation(kind: RoundSums) -> float:
-    mean = kind.ns / kind.rounds
-    return math.sqrt(max(kind.squares / kind.rounds - mean**2, 0.0)) / mean if mean else 0.0
+    mean = _mean(kind)
+    if not mean:
+        return 0.0
+    squares = (kind.squares - float(kind.longest) ** 2) / (kind.rounds - 1)
+    return math.sqrt(max(squares - mean**2, 0.0)) / mean
 
 
 _KEYS = ("steps", "rounds", "compute_s", "variation")

@@ -123,7 +123,7 @@ def test_a_published_layout_counts_where_the_command_line_says_nothing(
     monkeypatch.setenv("MATE_FACTOR", "8")
     monkeypatch.setenv("MATE_CHUNK", "4096")
     monkeypatch.setenv("TPOD_FACTOR", "4")
-    variant = ["--size", "64x32x32", "--variant"]
+    variant = ["--size", "32x32x64", "--variant"]
     assert parse([*variant, "mate"]).config.ranks_per_process == 8
     assert parse([*variant, "mate", "--ranks-per-process", "2"]).config.ranks_per_process == 2
     assert parse([*variant, "mpi"]).config.ranks_per_process == 1
@@ -131,8 +131,10 @@ def test_a_published_layout_counts_where_the_command_line_says_nothing(
     assert parse([*variant, "tpod"]).tpod.parts == 4
     assert parse([*variant, "tpod", "--block-edge", "0"]).tpod.parts == 0
     two: Any = SimpleNamespace(rank=0, size=2)
-    # A face has 64 x 32 cells of 8 bytes; an eighth of it is 2 KiB.
-    assert layout_of(two, parse([*variant, "mate"])).local == (1, 8, 1)
+    # A face has 32 x 32 cells of 8 bytes: half of it is 4 KiB, which is not below the chunk.
+    assert layout_of(two, parse([*variant, "mate"])).local == (1, 4, 2)
+    monkeypatch.delenv("MATE_CHUNK")
+    assert layout_of(two, parse([*variant, "mate"])).local == (1, 2, 4)
     monkeypatch.setenv("MATE_FACTOR", "many")
     with refused(AppUsageError, "layout.variable"):
         parse([*variant, "mate"])

@@ -20,6 +20,8 @@ void rounds_end(struct rounds *mine)
     struct round_kind *kind = place_of(mine, mine->sent);
     kind->rounds++;
     kind->ns += mine->computed;
+    if (mine->computed > kind->longest)
+        kind->longest = mine->computed;
     kind->squares += (double)mine->computed * (double)mine->computed;
     mine->computed = 0;
     mine->sent = 0;
@@ -33,6 +35,8 @@ void rounds_merge(struct rounds *total, const struct rounds *part)
         struct round_kind *kind = place_of(total, part->kind[at].key);
         kind->rounds += part->kind[at].rounds;
         kind->ns += part->kind[at].ns;
+        if (part->kind[at].longest > kind->longest)
+            kind->longest = part->kind[at].longest;
         kind->squares += part->kind[at].squares;
     }
 }
@@ -41,6 +45,7 @@ void rounds_write(const struct rounds *mine, FILE *out)
 {
     for (unsigned at = 0; at < ROUND_KINDS; at++)
         if (mine->kind[at].rounds)
-            fprintf(out, "round %llu %llu %.9e\n", (unsigned long long)mine->kind[at].rounds,
-                (unsigned long long)mine->kind[at].ns, mine->kind[at].squares);
+            fprintf(out, "round %llu %llu %llu %.9e\n", (unsigned long long)mine->kind[at].rounds,
+                (unsigned long long)mine->kind[at].ns, (unsigned long long)mine->kind[at].longest,
+                mine->kind[at].squares);
 }

@@ -8,9 +8,10 @@
 
 #define ROUND_KINDS 64 /* a power of two; rounds of further kinds share a place */
 
-/* Rounds that sent the same.  ns: outside of MPI in them, and the sum of the squares. */
+/* Rounds that sent the same.  ns: outside of MPI in them, in the longest, and the sum of the
+   squares. */
 struct round_kind {
-    uint64_t key, rounds, ns;
+    uint64_t key, rounds, ns, longest;
     double squares;
 };
 
