@@ -16,7 +16,6 @@ import numpy as np
 
 from autotune.calibration.wire import Wire
 from autotune.prediction.measured_cell import Floats
-from autotune.prediction.workload import timed_s
 from autotune.space import DEFAULT, Setting, Value
 from autotune.space.eager import eager_limit
 from autotune.space.layout import LayoutMap
@@ -65,13 +64,15 @@ class FlatRun:
     def of(cls, features: Features) -> FlatRun | None:
         """None if the trace has no steps."""
         steps, values = features.steps, features.values
-        seconds = timed_s(features)
-        if steps is None or seconds <= 0:
+        if steps is None:
             return None
-        compute = sum(steps.compute_s) / len(steps.compute_s) / seconds
+        compute_s = sum(steps.compute_s) / len(steps.compute_s)
+        figure_s = features.figure_s or 0.0
+        # Some programs print a figure that is not the time of their steps.
+        seconds = figure_s if figure_s > compute_s else max(features.wall_s, compute_s)
         return cls(
             seconds=seconds,
-            compute=min(max(compute, _LEAST_COMPUTE), _MOST_COMPUTE),
+            compute=min(max(compute_s / seconds, _LEAST_COMPUTE), _MOST_COMPUTE),
             steps=steps.steps,
             rounds=float(steps.rounds),
             messages=values["p2p_messages"],

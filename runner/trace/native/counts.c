@@ -75,7 +75,7 @@ void trace_plain(struct counts *mine, enum trace_op op, uint64_t amount, int non
     struct row_kind kind = {.op = op, .nonblocking = nonblocking};
     rows_add(&mine->rows, &kind, 1, amount, mine->spent);
     if (!nonblocking && (op == OP_WAIT || op == OP_RECV))
-        rounds_waited(&mine->rounds);
+        rounds_waited(&mine->rounds, trace_timed);
 }
 
 void trace_transfer(struct counts *mine, uint64_t bytes)
@@ -137,7 +137,7 @@ static void count_collective(
         mine->coll_sizes[kind.bin]++;
     rounds_sent(&mine->rounds, op, (uint64_t)kind.bin, (uint64_t)what->comm_size);
     if (!nonblocking)
-        rounds_waited(&mine->rounds);
+        rounds_waited(&mine->rounds, trace_timed);
 }
 
 static struct started collective(
@@ -199,10 +199,12 @@ void trace_mark(int level)
         return;
     pthread_mutex_lock(&lock);
     /* Counting is on from the start, but the first mark tells that this was not the timed part. */
-    if (level == 1 && !marked)
-        for (struct counts *part = all; part; part = part->next)
-            for (int op = 0; op < OPS; op++)
+    if (level == 1)
+        for (struct counts *part = all; part; part = part->next) {
+            rounds_restart(&part->rounds, !marked);
+            for (int op = 0; op < OPS && !marked; op++)
                 part->op[op].timed = 0;
+        }
     marked = 1;
     trace_timed = level == 1;
     pthread_mutex_unlock(&lock);

@@ -2,6 +2,8 @@
 
 #include "rounds.h"
 
+#include <string.h>
+
 static struct round_kind *place_of(struct rounds *mine, uint64_t key)
 {
     unsigned at = (unsigned)(key >> 32) & (ROUND_KINDS - 1);
@@ -25,6 +27,14 @@ void rounds_end(struct rounds *mine)
     kind->squares += (double)mine->computed * (double)mine->computed;
     mine->computed = 0;
     mine->sent = 0;
+}
+
+void rounds_restart(struct rounds *mine, int forget)
+{
+    mine->computed = 0;
+    mine->sent = 0;
+    if (forget)
+        memset(mine->kind, 0, sizeof mine->kind);
 }
 
 void rounds_merge(struct rounds *total, const struct rounds *part)

@@ -40,11 +40,14 @@ static inline void rounds_sent(struct rounds *mine, uint64_t op, uint64_t bin, u
 void rounds_end(struct rounds *mine);
 
 /* The thread may have waited for another process: a round is over if it had sent something. */
-static inline void rounds_waited(struct rounds *mine)
+static inline void rounds_waited(struct rounds *mine, int timed)
 {
-    if (mine->sent)
+    if (mine->sent && timed)
         rounds_end(mine);
 }
+
+/* The timed part of the program begins; forget: the rounds before it do not count. */
+void rounds_restart(struct rounds *mine, int forget);
 
 void rounds_merge(struct rounds *total, const struct rounds *part);
 void rounds_write(const struct rounds *mine, FILE *out);
