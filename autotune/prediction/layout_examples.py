@@ -181,7 +181,11 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> LayoutExample | Not
 
 def _flat_run(dataset: Dataset, cell: Cell) -> FlatRun | None:
     features = stored_features(dataset, cell)
-    return None if features is None else FlatRun.of(features)
+    if features is None:
+        return None
+    runs = dataset.runs(cell)
+    defaults = runs[(runs["setting"] == 0) & (runs["state"] == "ok")]
+    return FlatRun.of(features, float(defaults["value_s"].median()))
 
 
 def cell_wire(dataset: Dataset, cell: Cell) -> Wire | None:

@@ -43,6 +43,9 @@ threads begin and end together; ``tasks`` and ``messages``: those of a worker, f
 for each; all three per microsecond of the flat run.
 """
 _LEAST_COMPUTE, _MOST_COMPUTE = 0.02, 0.98
+ELSEWHERE = 1.2
+"""A traced run that is this many times slower or faster than the recorded default was made on
+another machine, or beside other load."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +53,23 @@ class FlatRun:
     """What a traced flat run says of its steps.
 
     ``seconds`` is the time that the program reports; ``compute`` the share of it that a rank
-    computes. ``steps``, ``rounds`` and ``messages`` are numbers of a rank, ``bytes`` what it sends.
+    computes, None where that is what the wire leaves. ``steps``, ``rounds`` and ``messages`` are numbers of a rank, ``bytes`` what it sends.
     """
 
     seconds: float
-    compute: float
+    compute: float | None
     steps: float
     rounds: float
     messages: float
     bytes: float
 
     @classmethod
-    def of(cls, features: Features) -> FlatRun | None:
-        """None if the trace has no steps."""
+    def of(cls, features: Features, recorded_s: float | None = None) -> FlatRun | None:
+        """None if the trace has no steps.
+
+        ``recorded_s``: the time of the default where it was recorded. If the traced run took
+        another one, it ran elsewhere, or beside other load, and only its counts hold.
+        """
         steps, values = features.steps, features.values
         if steps is None:
             return None
@@ -70,14 +77,22 @@ class FlatRun:
         figure_s = features.figure_s or 0.0
         # Some programs print a figure that is not the time of their steps.
         seconds = figure_s if figure_s > compute_s else max(features.wall_s, compute_s)
+        compute: float | None = compute_s / seconds
+        if recorded_s is not None and abs(math.log(seconds / recorded_s)) > math.log(ELSEWHERE):
+            seconds, compute = recorded_s, None
         return cls(
             seconds=seconds,
-            compute=min(max(compute_s / seconds, _LEAST_COMPUTE), _MOST_COMPUTE),
+            compute=compute,
             steps=steps.steps,
             rounds=float(steps.rounds),
             messages=values["p2p_messages"],
             bytes=values["p2p_volume"],
         )
+
+    def computing(self, wire_s: float) -> float:
+        """The share of its time that a rank computes; ``wire_s``: seconds of its messages."""
+        share = 1 - wire_s / self.seconds if self.compute is None else self.compute
+        return min(max(share, _LEAST_COMPUTE), _MOST_COMPUTE)
 
 
 def layout_parts(
@@ -138,7 +153,8 @@ def _row(
     values = dict.fromkeys(PARTS, 0.0)
     model = words.get("model", "flat")
     processes = float(words.get("processes", 2)) * nodes
-    exposed = 1.0 - run.compute
+    compute = run.computing(flat.seconds)
+    exposed = 1.0 - compute
     # Where the wire alone would take longer than the trace saw, both are scaled.
     scale = min(1.0, exposed * run.seconds / flat.seconds) if flat.seconds else 0.0
     exposed += scale * (messages.seconds - flat.seconds) / run.seconds
@@ -148,15 +164,15 @@ def _row(
         exposed += run.steps * 2 * wire.latency_s * math.ceil(math.log2(processes)) / run.seconds
     factor = float(words.get("factor", 2))
     values["known"] = 1.0
-    values["compute"] = run.compute
+    values["compute"] = compute
     values["exposed"] = exposed
     us = run.seconds * 1e6
     if model == "split":
-        values["hidden_split"] = min(run.compute, exposed)
+        values["hidden_split"] = min(compute, exposed)
     elif model == "threads":
         values["threads"] = run.steps / us
     elif model in ("tasks", "chunks"):
-        values["hidden_tasks"] = min(run.compute * (1 - 1 / max(factor, 1.0)), exposed)
+        values["hidden_tasks"] = min(compute * (1 - 1 / max(factor, 1.0)), exposed)
         values["tasks"] = run.steps * max(factor, 1.0) / us
         values["messages"] = messages.number / us
         if runtime:

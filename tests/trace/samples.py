@@ -6,7 +6,6 @@ from runner.trace import Features
 from runner.trace.compute import feature_values
 from runner.trace.counts import RankCounts
 from runner.trace.schema import SIZE_BINS
-from runner.trace.steps import Steps
 
 
 def rank_counts(
@@ -35,5 +34,4 @@ def features(values: dict[str, float] | None = None) -> Features:
         mpi_version="5.0.11",
         machine={"fingerprint": "0123", "cpu_model": "a processor", "hostname": "node"},
         wall_s=1.5,
-        steps=Steps(10, 21, (1.0, 0.5), 0.1),
     )

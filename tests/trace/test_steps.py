@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from runner.trace import FeaturesError, load_features
 from runner.trace.counts import RankCounts, RoundSums
-from runner.trace.steps import steps_of
-from tests.trace.samples import rank_counts
+from runner.trace.steps import Steps, steps_of
+from tests.refusals import refused
+from tests.trace.samples import features, rank_counts
 
 
 def _rank(number: int, *rounds: RoundSums) -> RankCounts:
@@ -38,3 +43,14 @@ def test_a_rank_that_only_receives_has_no_steps_but_computes() -> None:
     assert steps is not None
     assert steps.compute_s[1] == pytest.approx(1.0)
     assert steps_of([_rank(0), _rank(1)]) is None
+
+
+def test_steps_survive_the_file_and_wrong_ones_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    traced = replace(features(), steps=Steps(10, 21, (1.0, 0.5), 0.1))
+    traced.save(path)
+    assert load_features(path) == traced
+    for wrong in (Steps(30, 21, (1.0, 0.5), 0.1), Steps(10, 21, (1.0,), 0.1)):
+        replace(features(), steps=wrong).save(path)
+        with refused(FeaturesError, "features.damaged"):
+            load_features(path)
