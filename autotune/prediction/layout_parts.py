@@ -53,7 +53,8 @@ class FlatRun:
     """What a traced flat run says of its steps.
 
     ``seconds`` is the time that the program reports; ``compute`` the share of it that a rank
-    computes, None where that is what the wire leaves. ``steps``, ``rounds`` and ``messages`` are numbers of a rank, ``bytes`` what it sends.
+    computes, None where that is what the wire leaves. ``steps``, ``rounds`` and ``messages`` are
+    numbers of a rank, ``bytes`` what it sends.
     """
 
     seconds: float
