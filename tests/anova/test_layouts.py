@@ -16,6 +16,7 @@ from autotune.anova.layout_table import layout_table, levels_of, speaks_layouts
 from autotune.anova.paired_runs import PairTerms, check_programs, measure_pairs
 from autotune.anova.table import RunTable
 from autotune.api.anova import Analysis, analyse
+from autotune.api.classwide import class_of
 from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest
 from autotune.datasets import Dataset, load
 from autotune.errors import UsageError
@@ -177,6 +178,15 @@ def test_a_rule_is_written_with_each_program_s_setting_and_is_published(cli: Cli
     assert "MATE_FACTOR=8" in shown.out.replace("'", "")
     assert "MATE_CHUNK=" in shown.out
     assert "TPOD" not in shown.out
+
+
+def test_cells_that_are_not_measured_yet_are_left_out() -> None:
+    dataset = load("grid-layouts-testbed")
+    keys = {cell.key for cell in dataset.measured_cells}
+    assert keys
+    assert set(layout_table(dataset, dataset.measured_cells).cells) == keys
+    table, cells = class_of(dataset, (), ())
+    assert {cell.key for cell in cells} == keys == set(table.cells)
 
 
 @pytest.mark.parametrize(
