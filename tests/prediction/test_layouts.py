@@ -24,7 +24,7 @@ from autotune.config.cluster import Cluster
 from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.prediction.examples import stored_features
+from autotune.prediction.examples import stored_calibration, stored_features
 from autotune.prediction.layout_composition import LayoutComposition
 from autotune.prediction.layout_evaluation import ONE_LAYOUT, best_rules, evaluate_layouts
 from autotune.prediction.layout_examples import (
@@ -341,3 +341,17 @@ def test_a_flat_program_is_told_what_over_decomposition_could_bring() -> None:
     assert room.most_gain == features.values["comm_to_comp"]
     assert {"mate", "tarragon", "tpod"} <= set(room.spaces)
     assert over_decomposition(replace(features, app=None)).spaces == []
+
+
+def test_the_wire_of_a_calibration_is_that_of_its_testbed() -> None:
+    calibration = stored_calibration(load("programs-testbed"))
+    assert calibration is not None
+    table = calibration.table(2, 2)
+    assert table is not None
+    wire = Wire.of_table(table, 65536)
+    assert wire is not None
+    # 1 ms each way, 1 Gbit/s.
+    assert 0.9e-3 < wire.latency_s < 1.3e-3
+    assert 1.0e8 < wire.bytes_per_s < 1.5e8
+    assert 1.5 < wire.crossings < 5
+    assert wire.waiting_s(100_000, 65536) == pytest.approx(wire.crossings * wire.latency_s)
