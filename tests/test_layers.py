@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 RUNNER = ROOT / "runner"
 LAUNCHED = {"runtimes", "programs"}
 SHARED = {
-    *("cpus", "errors", "files", "message_sizes", "process", "types"),
+    *("cpus", "errors", "files", "message_sizes", "process", "published_layout", "types"),
     *("figure.number", "figure.lazy_pattern"),
 }
 """What both halves of the runner use."""

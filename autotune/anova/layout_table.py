@@ -138,6 +138,6 @@ def read_words_or_table(source: str, store: str | Path | None = None) -> RunTabl
     and words in common.  Raises UsageError without a source."""
     if not source.startswith(STUDY):
         dataset = load(source)
-        if speaks_layouts(dataset, dataset.cells):
-            return layout_table(dataset, dataset.cells)
+        if speaks_layouts(dataset, dataset.measured_cells):
+            return layout_table(dataset, dataset.measured_cells)
     return read_table(source, store)

@@ -226,7 +226,7 @@ def dataset_table(
 
     Raises UsageError for a program that the dataset does not have.
     """
-    selection = list(dataset.cells if cells is None else cells)
+    selection = list(dataset.measured_cells if cells is None else cells)
     check_apps(dataset, selection, apps)
     if apps:
         selection = [cell for cell in selection if cell.app in apps]

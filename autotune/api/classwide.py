@@ -82,7 +82,7 @@ def class_of(
             f"{', '.join(both)}: given to --apps and to --held-out; give it to one of them",
             code="classwide.held_out",
         )
-    all_cells = [cell for cell in dataset.cells if keys is None or cell.key in keys]
+    all_cells = [cell for cell in dataset.measured_cells if keys is None or cell.key in keys]
     class_cells = [cell for cell in all_cells if cell.app not in held_out_apps]
     if not class_cells:
         raise UsageError(

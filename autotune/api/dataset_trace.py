@@ -13,6 +13,7 @@ from autotune.datasets.catalog import is_shipped
 from autotune.datasets.dataset import FEATURES, Dataset
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
+from autotune.prediction.layout_examples import has_layouts
 from autotune.targets.request import TargetRequest
 from autotune.wording import count
 from runner.files.paths import exists, is_file
@@ -32,7 +33,8 @@ def trace_cells(
     cells = [
         cell
         for cell in dataset.cells
-        if (force or not exists(place / f"{cell.key}.json")) and not dataset.space(cell).requires
+        if (force or not exists(place / f"{cell.key}.json"))
+        and (not dataset.space(cell).requires or has_layouts(dataset, cell))
     ]
     if cells and is_shipped(dataset.folder):
         raise UsageError(

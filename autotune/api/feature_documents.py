@@ -66,6 +66,19 @@ class MessagePartners(Document):
     """Sender, receiver, messages, bytes."""
 
 
+class TracedSteps(Document):
+    """What the ranks repeat."""
+
+    steps: float = Field(ge=1)
+    """Steps of a rank, a mean over ranks."""
+    rounds: int = Field(ge=1)
+    """How often the rank with the most waits for others, one time after the other."""
+    compute_s: list[Amount]
+    """Of each rank: time outside of MPI calls in its steps."""
+    variation: Amount
+    """Standard deviation of the computation of a step over its mean."""
+
+
 class TracedFeatures(Document):
     """The features of one traced run."""
 
@@ -94,6 +107,8 @@ class TracedFeatures(Document):
     Null: not recorded."""
     partners: MessagePartners | None
     """Which ranks sent messages to which; left out where there are more than 20,000 pairs."""
+    steps: Omitted[TracedSteps] = None
+    """What the ranks repeat; left out where it was not counted, or nothing is repeated."""
     mpi_choice: Omitted[MpiChoiceRow] = None
     """Why this MPI library was taken; it is no part of the features file."""
 

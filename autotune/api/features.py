@@ -21,6 +21,7 @@ from runner.trace.document import features_from_json
 from runner.trace.partners import partners_of
 from runner.trace.profile import profile_of
 from runner.trace.run import NotTraceable, TracedRun, trace
+from runner.trace.steps import steps_of
 
 if TYPE_CHECKING:
     from autotune.store import Store, StudyKey
@@ -86,6 +87,7 @@ def features_of(target: Target, traced_run: TracedRun) -> Features:
         profile=profile_of(traced_run.ranks),
         figure_s=traced_run.record.value_s,
         partners=partners_of(traced_run.ranks),
+        steps=steps_of(traced_run.ranks),
     )
 
 
@@ -97,6 +99,13 @@ def keep_features(features: Features, traced_run: TracedRun, target: Target, sto
     key = study_key(target, space, "features", {}, 0)
     files = [file.to_json() for file in executables_of(traced_run.record, target.program)]
     store.keep_trace(key, features.to_json() | {_EXECUTABLES: files})
+
+
+def traced_before(store: Store, target: Target) -> Features | None:
+    """The features of the last traced run of a target, if the database has them."""
+    from autotune.measurement.study_key import study_key
+
+    return stored_features(store, study_key(target, target.space(None), "features", {}, 0))
 
 
 def stored_features(store: Store, key: StudyKey) -> Features | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
@@ -10,23 +11,30 @@ from pydantic import Field
 
 from autotune.api.over_decomposition import spaces_with_layouts
 from autotune.api.predict import ModelOrigin
+from autotune.calibration.response import CALIBRATIONS
+from autotune.calibration.wire import NODE, Wire
 from autotune.comparison.comparison_document import ComparisonFigures
+from autotune.config.cluster import link_of
 from autotune.document import Document, Omitted
 from autotune.errors import UsageError
 from autotune.json_types import Ends, Number, ValuesByName
 from autotune.notes import Note
+from autotune.prediction.layout_composition import LayoutComposition
 from autotune.prediction.layout_model_file import (
     LayoutModelFile,
     find_layout_model,
     own_layout_model,
 )
+from autotune.prediction.layout_parts import FlatRun, layout_parts
 from autotune.prediction.layout_points import layout_points
-from autotune.prediction.layout_predictor import NamedLayout
+from autotune.prediction.layout_predictor import LayoutPredictor, NamedLayout
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.eager import eager_limit
 from autotune.space.layout import LayoutMap
 from autotune.targets.rows import MpiChoiceRow
 from autotune.targets.target import Target
 from runner.machine import describe_machine
+from runner.trace import Features
 
 WORDS = ("model", "workers", "factor", "cut_x", "cut_y", "cut_z", "chunk", "barrier")
 """Words among whose settings a layout is predicted: the others are no part of what models know."""
@@ -81,6 +89,13 @@ class LayoutPrediction:
     target: Target
     model: LayoutModelFile
     strange: tuple[Note, ...]
+    features: Features | None = None
+    """Of the traced flat run from which the layout was composed; None for another model."""
+
+    @property
+    def predictor(self) -> LayoutPredictor:
+        """The one that answered."""
+        return self.model.best(self.features is not None)
 
     @property
     def space(self) -> Space:
@@ -111,7 +126,7 @@ class LayoutPrediction:
             unsure=answer.unsure or None,
             chance_of_harm=answer.harm,
             distance=answer.distance,
-            reach=model.predictor.confidence.reach,
+            reach=self.predictor.confidence.reach,
             far=answer.far,
             app=target.app.name,
             input=target.input,
@@ -124,13 +139,17 @@ class LayoutPrediction:
 
 
 def predict_layout(
-    target: Target, space_name: str | None, model: str | None = None
+    target: Target,
+    space_name: str | None,
+    model: str | None = None,
+    trace: Callable[[], Features | None] = lambda: None,
 ) -> LayoutPrediction:
     """Predict the layout of a program in a space with words of layouts.
 
     ``model`` is a model file; without it the one trained here is used, else the shipped one, and on
-    a machine that the model has not seen the default is named. Raises UsageError for a space
-    without words, and where none is named.
+    a machine that the model has not seen the default is named. ``trace`` gives the features of the
+    program's flat run, for a model that is composed from it. Raises UsageError for a space without
+    words, where none is named, and where such a model finds no trace.
     """
     if space_name is None:
         raise UsageError(
@@ -147,9 +166,15 @@ def predict_layout(
             code="prediction.no_layouts",
         )
     trained_model = find_layout_model(model)
-    settings = layout_candidates(layouts)
-    points = layout_points(layouts, settings, target.library.family)
-    answer = trained_model.predictor.name(settings, points)
+    features = trace() if trained_model.uses_traces else None
+    if features is None and needs_trace(trained_model):
+        raise UsageError(
+            f"{trained_model.place} is composed from a traced flat run, and the results database "
+            f"has none of {target.app.name} with this input, ranks, cluster and MPI library; trace "
+            "it (autotune features), or train another model (autotune train --model knn)",
+            code="prediction.no_trace",
+        )
+    answer = _answer(trained_model, layouts, target, features)
     about = trained_model.about
     strange = []
     unseen = describe_machine().fingerprint not in about.machines
@@ -157,7 +182,44 @@ def predict_layout(
         strange.append(Note("model.other_machine", "the model was trained on another machine"))
     if unseen and model is None and len(answer.setting):
         answer = replace(answer, setting=DEFAULT, gain=None, interval=None, unsure=UNSEEN)
-    return LayoutPrediction(answer, layouts, target, trained_model, tuple(strange))
+    return LayoutPrediction(answer, layouts, target, trained_model, tuple(strange), features)
+
+
+def needs_trace(model: LayoutModelFile) -> bool:
+    """True if a model says nothing of programs that were not traced."""
+    return isinstance(model.predictor.scorer, LayoutComposition)
+
+
+def _answer(
+    model: LayoutModelFile, layouts: LayoutMap, target: Target, features: Features | None
+) -> NamedLayout:
+    settings, family = layout_candidates(layouts), target.library.family
+    run = None if features is None else FlatRun.of(features)
+    wire = None if run is None else wire_here(target)
+    return model.best(run is not None and wire is not None).name(
+        settings,
+        layout_points(layouts, settings, family),
+        layout_parts(run, wire, layouts, settings, family),
+    )
+
+
+def wire_here(target: Target) -> Wire | None:
+    """The wire of a target's cluster: as its newest calibration measured it, else that of the
+    testbed; None if neither is known."""
+    library, nodes = target.library, target.cluster.nodes
+    limit = eager_limit(library.family, nodes, DEFAULT)
+    machine = describe_machine().fingerprint
+    words = {"name": library.family, "version": library.version}
+    for calibration in CALIBRATIONS.of_cluster(
+        target.cluster.name, fits=lambda one: dict(one.mpi) == words and one.machine == machine
+    ):
+        table = calibration.table(target.ranks, nodes)
+        if table is not None and (wire := Wire.of_table(table, limit)) is not None:
+            return wire
+    link = link_of(target.cluster)
+    if link is not None:
+        return Wire.of_link(*link)
+    return NODE if nodes == 1 else None
 
 
 def layout_candidates(layouts: LayoutMap) -> list[Setting]:
@@ -167,10 +229,16 @@ def layout_candidates(layouts: LayoutMap) -> list[Setting]:
     return [DEFAULT, *(setting for setting in choice if setting != DEFAULT)]
 
 
-def layout_start(space: Space, target: Target, *, shipped: bool) -> Setting:
+def layout_start(
+    space: Space,
+    target: Target,
+    *,
+    shipped: bool,
+    trace: Callable[[], Features | None] = lambda: None,
+) -> Setting:
     """The layout with which a search begins: the one with the best score; the default if a model
     expects no gain, or if there is none. ``shipped``: the shipped model counts too, not only the
-    user's own.
+    user's own. A composed model also expects nothing without a ``trace``.
 
     One only: the next best ones are alike, and the search measures what it tries.
     """
@@ -178,6 +246,5 @@ def layout_start(space: Space, target: Target, *, shipped: bool) -> Setting:
     model = find_layout_model() if shipped else own_layout_model()
     if model is None or not layouts.words:
         return DEFAULT
-    settings = layout_candidates(layouts)
-    points = layout_points(layouts, settings, target.library.family)
-    return model.predictor.name(settings, points).best
+    features = trace() if model.uses_traces else None
+    return _answer(model, layouts, target, features).best

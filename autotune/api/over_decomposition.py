@@ -11,6 +11,7 @@ from autotune.errors import UsageError
 from autotune.json_types import Number
 from autotune.space import space_names
 from autotune.space.definition import KIND, read_definition
+from autotune.space.layout_table import NamedValues
 
 if TYPE_CHECKING:
     from runner.trace import Features
@@ -41,12 +42,21 @@ def over_decomposition(features: Features) -> OverDecomposition:
 
 
 def spaces_with_layouts(app: App) -> list[str]:
-    """The names of the spaces with words that the program understands: its own forms by their
-    general names, and spaces that are no other program's form."""
+    """The names of the spaces with other models than flat that the program understands: its own
+    forms by their general names, and spaces that are no other program's form."""
     forms = {form for file in list_configs("apps") for form in load_app(file.name).spaces.values()}
     names = set(app.spaces)
     for name in space_names():
         definition = read_definition(find_config(KIND, name))
         if definition.requires in app.tunable and definition.layout.words and name not in forms:
             names.add(name)
-    return sorted(names)
+    return sorted(name for name in names if models_of_space(name))
+
+
+def models_of_space(name: str) -> list[str]:
+    """What ``model`` may be in a space beside flat; empty if it says nothing of it."""
+    model = read_definition(find_config(KIND, name)).layout.words.get("model")
+    if not isinstance(model, NamedValues):
+        return []
+    texts = {*model.names.values(), *([model.other] if model.other else [])}
+    return sorted(texts - {"flat"})

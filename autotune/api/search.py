@@ -95,7 +95,12 @@ def begin_search(
         strategy,
         options,
         others=others,
-        priors=(*starts, *_layout_starts(request, space, target, say), *predictions, *space.starts),
+        priors=(
+            *starts,
+            *_layout_starts(request, space, target, store, say),
+            *predictions,
+            *space.starts,
+        ),
         suggest=None if request.features or request.starts or others else suggest,
         join=join,
         watch=watch,
@@ -160,14 +165,23 @@ def _warm_start(
     return list(settings)
 
 
-def _layout_starts(request: SearchRequest, space: Space, target: Target, say: Say) -> list[Setting]:
+def _layout_starts(
+    request: SearchRequest, space: Space, target: Target, store: Store, say: Say
+) -> list[Setting]:
     """The layout that a model predicts, where the space has words of layouts: of the model that the
     user has trained, or with features also of the shipped one."""
     if not isinstance(space, Space) or not space.layout.words:
         return []
     from autotune.api.layout_prediction import layout_start
 
-    setting = layout_start(space, target, shipped=request.features is not None)
+    def trace() -> Features | None:
+        from autotune.api.features import read_features, traced_before
+
+        if request.features is not None:
+            return read_features(Path(request.features))
+        return traced_before(store, target)
+
+    setting = layout_start(space, target, shipped=request.features is not None, trace=trace)
     if setting == DEFAULT:
         return []
     words = short_setting(setting.to_json())

@@ -18,8 +18,8 @@ from autotune.notes import Note
 from autotune.prediction import CHOICES, THESIS, TrainingSet, model_of
 from autotune.prediction import train as fit
 from autotune.prediction.layout_examples import LayoutTrainingSet
+from autotune.prediction.layout_kinds import LAYOUT_KINDS
 from autotune.prediction.layout_model_file import layout_model_of
-from autotune.prediction.layout_models import LAYOUT_KINDS
 from autotune.prediction.layout_predictor import LayoutTraining, train_layouts
 from autotune.prediction.program_effects import COMPOSITION, ProgramEffects
 from autotune.prediction.training import TrainingResult
@@ -62,15 +62,14 @@ def train_layout_model(
     """Train each kind of model over layouts and write the best one; returns it, and what was
     trained, of every kind."""
     results = [train_layouts(kind, data.examples, watch) for kind in kinds]
-    best = min(results, key=lambda t: t.cost)
-    costs = {t.kind: t.cost for t in results}
-    model_file = layout_model_of(best, data, costs)
+    model_file = layout_model_of(results, data)
     write_text(place, json.dumps(model_file.to_json(), allow_nan=False) + "\n")
+    about = model_file.about
     document = TrainedModel(
         model=str(place),
-        kind=best.kind,
-        options=dict(best.options),
-        cost=costs,
+        kind=about.kind,
+        options=dict(about.options),
+        cost={t.kind: t.cost for t in results},
         cells=len(data.examples),
         programs=list(data.apps),
         settings=sum(len(e.settings) - 1 for e in data.examples),

@@ -15,6 +15,7 @@ from autotune.terminal.render import write_json
 
 if TYPE_CHECKING:
     from autotune.api.prediction_check import PredictionCheck
+    from runner.trace import Features
 
 
 @takes_request
@@ -31,6 +32,7 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
 
 def _predict_layout(request: PredictRequest, store: str | None, json_out: str | None) -> None:
     """Predict the layout of a program in a space with words of layouts."""
+    from autotune.api.features import traced_before
     from autotune.api.layout_prediction import predict_layout
     from autotune.api.prediction_check import check_setting
     from autotune.api.target import find_target
@@ -43,7 +45,13 @@ def _predict_layout(request: PredictRequest, store: str | None, json_out: str | 
     words = request.target.model_copy(
         update={"cluster": request.cluster or "local", "command": "predict --check"}
     )
-    prediction = predict_layout(find_target(words), request.space, request.model)
+    target = find_target(words)
+
+    def trace() -> Features | None:
+        with Store.open(store) as database:
+            return traced_before(database, target)
+
+    prediction = predict_layout(target, request.space, request.model, trace)
     quiet = json_out == "-"
     if not quiet:
         print_layout_prediction(prediction)

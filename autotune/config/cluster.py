@@ -274,6 +274,15 @@ def load_cluster(name: str) -> Cluster:
     return cluster if cluster.testbed is None else _with_testbed(cluster, cluster.testbed)
 
 
+def link_of(cluster: Cluster) -> tuple[float, float] | None:
+    """Latency in seconds each way and rate in bits per second (0: unlimited) of a testbed's links;
+    None for another cluster."""
+    if cluster.testbed is None:
+        return None
+    found = testbed.find_testbed(cluster.testbed)
+    return found.latency_s, found.rate_bps
+
+
 def _with_testbed(cluster: Cluster, name: str) -> Cluster:
     """The cluster with all values of the testbed on which times depend.
 

@@ -134,6 +134,14 @@ class RecordedMachine(CardModel):
         )
 
 
+class Link(CardModel):
+    """The link between the nodes of a testbed: seconds each way, and bits per second (0:
+    unlimited)."""
+
+    latency_s: float = Field(ge=0)
+    rate_bps: float = Field(ge=0)
+
+
 class Cell(CardModel):
     """One program with its input and number of ranks, on which settings are compared.
 
@@ -143,7 +151,7 @@ class Cell(CardModel):
     one setting.  ``blocks``: number of blocks of the complete cell (0: not known).  ``rejected``:
     number of runs rejected for foreign load.  ``unguarded``: the blocks that were measured without
     the guard.  ``programs``: SHA-256 of the executables that the ranks ran, in order (empty: none
-    was seen).
+    was seen).  ``wire``: the link between the nodes, if it is known.
     """
 
     key: CellKey
@@ -160,6 +168,7 @@ class Cell(CardModel):
     rejected: int = Field(default=0, ge=0)
     unguarded: tuple[int, ...] = ()
     programs: tuple[Digest, ...] = ()
+    wire: Link | None = None
 
     def idle(self, space: Space) -> InactiveParameters:
         """The parameters known to be inactive in this cell, for that space."""

@@ -67,6 +67,12 @@ class Dataset:
     def cells(self) -> list[Cell]:
         return list(self.card.cells)
 
+    @property
+    def measured_cells(self) -> list[Cell]:
+        """The cells with runs; a campaign may not have come to the others yet."""
+        measured = set(self._runs["cell"])
+        return [cell for cell in self.card.cells if cell.key in measured]
+
     def cell(self, cell: str | Cell) -> Cell:
         """The cell with that key; raises UsageError with the keys that exist."""
         key = cell if isinstance(cell, str) else cell.key

@@ -20,6 +20,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from autotune.config.app import App
+from autotune.config.cluster import link_of
 from autotune.config.find import find_config
 from autotune.config.validated import read_toml
 from autotune.datasets.card import (
@@ -29,6 +30,7 @@ from autotune.datasets.card import (
     Cell,
     CellKey,
     Kind,
+    Link,
     RecordedMachine,
     Split,
 )
@@ -82,10 +84,14 @@ class PlanCell(CardModel):
             raise ValueError("an empty table; name the parameters to vary, or leave it out")
         return value
 
-    def cell(self, facts: dict[str, int | float | str]) -> Cell:
-        """The cell as the card lists it, before it is measured."""
+    def cell(
+        self, facts: dict[str, int | float | str], link: tuple[float, float] | None = None
+    ) -> Cell:
+        """The cell as the card lists it, before it is measured; ``link``: seconds each way and bits
+        per second between its nodes."""
         words = self.model_dump(exclude={"space", "levels", "run_s", "runs"})
-        return Cell(**words, facts=facts)
+        wire = None if link is None else Link(latency_s=link[0], rate_bps=link[1])
+        return Cell(**words, facts=facts, wire=wire)
 
 
 class ExplorationPlan(CardModel):
@@ -308,7 +314,7 @@ def extend_cell(before: Cell | None, now: Cell | None, chunks: int) -> Cell:
 
 
 def _cell(preparation: PreparedCell) -> Cell:
-    cell = preparation.plan.cell(dict(preparation.space.facts))
+    cell = preparation.plan.cell(dict(preparation.space.facts), link_of(preparation.target.cluster))
     return cell.model_copy(update={"blocks": preparation.cut.blocks})
 
 

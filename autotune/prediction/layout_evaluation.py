@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from autotune.anova.classwide import BEST_SINGLE
 from autotune.anova.layout_rules import rules_for
 from autotune.prediction.evaluation import (
+    REPORT,
     Evaluation,
     PredictionScore,
     Statement,
@@ -15,7 +16,7 @@ from autotune.prediction.evaluation import (
     score_prediction,
 )
 from autotune.prediction.layout_examples import LayoutExample, LayoutTrainingSet
-from autotune.prediction.layout_models import LAYOUT_KINDS
+from autotune.prediction.layout_kinds import LAYOUT_KINDS
 from autotune.prediction.layout_predictor import train_layouts
 from autotune.prediction.training import Watch, silent
 from autotune.space import DEFAULT, Setting
@@ -28,22 +29,30 @@ def evaluate_layouts(
     data: LayoutTrainingSet,
     kinds: Sequence[str] = tuple(LAYOUT_KINDS),
     watch: Watch = silent,
+    left_out: str = "program",
 ) -> Evaluation:
-    """Leave one program out at a time and score the layout that each method names for its cells."""
+    """Leave one program out at a time and score the layout that each method names for its cells.
+
+    With ``left_out`` REPORT only the cells for reporting are scored, and everything is learned from
+    the other cells of other programs.
+    """
     scores: dict[str, list[PredictionScore]] = {}
-    for number, app in enumerate(data.apps, 1):
-        watch(f"program {number} of {len(data.apps)}: {app}")
-        inside = [e for e in data.examples if e.app != app]
-        outside = [e for e in data.examples if e.app == app]
+    scored = [e for e in data.examples if left_out != REPORT or e.split == REPORT]
+    apps = list(dict.fromkeys(e.app for e in scored))
+    for number, app in enumerate(apps, 1):
+        watch(f"program {number} of {len(apps)}: {app}")
+        known = [e for e in data.examples if left_out != REPORT or e.split != REPORT]
+        inside = [e for e in known if e.app != app]
+        outside = [e for e in scored if e.app == app]
         for method, verdicts in _judge(inside, outside, kinds).items():
             scores.setdefault(method, []).extend(verdicts)
     return Evaluation(
-        "program",
+        left_out,
         tuple(row(method, verdicts) for method, verdicts in scores.items()),
         data.hash,
         data.sources,
-        len(data.examples),
-        sum(e.null for e in data.examples),
+        len(scored),
+        sum(e.null for e in scored),
     )
 
 
@@ -60,7 +69,7 @@ def _judge(
     for kind in kinds:
         predictor = train_layouts(kind, inside).predictor
         for e in outside:
-            answer = predictor.name(e.settings, e.points)
+            answer = predictor.name(e.settings, e.points, e.parts)
             index = e.settings.index(answer.setting)
             statement = Statement(answer.harm, index, answer.interval) if index else None
             scores.setdefault(kind, []).append(score_prediction(e, index, statement))

@@ -17,20 +17,29 @@ from typing import ClassVar
 
 from autotune.anova.layout_rules import Choices
 from autotune.anova.layout_table import family_of
+from autotune.calibration.wire import NODE, Wire
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.prediction.examples import ExampleSet, has_own_parameters
+from autotune.prediction.examples import (
+    ExampleSet,
+    has_own_parameters,
+    stored_calibration,
+    stored_features,
+)
+from autotune.prediction.layout_parts import FlatRun, layout_parts
 from autotune.prediction.layout_points import layout_points
 from autotune.prediction.measured_cell import Floats, MeasuredCell
-from autotune.space import Setting
+from autotune.space import DEFAULT, Setting
+from autotune.space.eager import eager_limit
 from autotune.wording import count
 
 
 @dataclass(frozen=True, eq=False)
 class LayoutExample(MeasuredCell):
-    """One cell with its settings as points, shape (settings, columns), and as levels of words;
-    other fields as of :class:`autotune.prediction.examples.Example`."""
+    """One cell with its settings as points, shape (settings, columns), as parts of its time, shape
+    (settings, parts), and as levels of words; other fields as of
+    :class:`autotune.prediction.examples.Example`."""
 
     key: str
     app: str
@@ -39,6 +48,7 @@ class LayoutExample(MeasuredCell):
     settings: tuple[Setting, ...]
     runs: tuple[tuple[float, ...], ...]
     points: Floats
+    parts: Floats
     choices: Choices
     opub: float = 1.0
     null: bool = True
@@ -70,7 +80,7 @@ class LayoutTrainingSet(ExampleSet[LayoutExample]):
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 (hex) over settings, points and runs, in any order of the examples.
+        """SHA-256 (hex) over settings, points, parts and runs, in any order of the examples.
 
         Numbers count with six digits: the last digits of a logarithm depend on the processor.
         """
@@ -81,6 +91,7 @@ class LayoutTrainingSet(ExampleSet[LayoutExample]):
                     e.app,
                     [s.key for s in e.settings],
                     [[f"{x:.6g}" for x in row] for row in e.points.tolist()],
+                    [[f"{x:.6g}" for x in row] for row in e.parts.tolist()],
                     [[f"{r:.6g}" for r in runs] for runs in e.runs],
                 ]
             )
@@ -156,6 +167,9 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> LayoutExample | Not
         settings=choice,
         runs=tuple(by_setting[same[i]] for i in indices),
         points=layout_points(layouts, choice, family),
+        parts=layout_parts(
+            _flat_run(dataset, cell), cell_wire(dataset, cell), layouts, choice, family
+        ),
         choices=Choices.of(layouts, choice, family),
         opub=ratio,
         null=null,
@@ -163,6 +177,31 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> LayoutExample | Not
         mpi=dataset.card.mpi,
         split=cell.split,
     )
+
+
+def _flat_run(dataset: Dataset, cell: Cell) -> FlatRun | None:
+    features = stored_features(dataset, cell)
+    if features is None:
+        return None
+    runs = dataset.runs(cell)
+    defaults = runs[(runs["setting"] == 0) & (runs["state"] == "ok")]
+    return FlatRun.of(features, float(defaults["value_s"].median()))
+
+
+def cell_wire(dataset: Dataset, cell: Cell) -> Wire | None:
+    """The wire between the processes of a cell: as a calibration measured it, else as the card
+    says; None if neither does."""
+    facts = cell.facts
+    nodes = int(facts.get("nodes", 1))
+    calibration = stored_calibration(dataset)
+    table = None if calibration is None else calibration.table(cell.ranks, nodes)
+    if table is not None:
+        limit = eager_limit(family_of(dataset), nodes, DEFAULT)
+        if (wire := Wire.of_table(table, limit)) is not None:
+            return wire
+    if cell.wire is not None:
+        return Wire.of_link(cell.wire.latency_s, cell.wire.rate_bps)
+    return NODE if nodes == 1 else None
 
 
 def _best(dataset: Dataset, cell: Cell) -> tuple[float, bool]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import UsageError
+from autotune.prediction.layout_composition import LayoutComposition
 from autotune.prediction.layout_examples import LayoutTrainingSet
 from autotune.prediction.layout_points import COLUMNS
 from autotune.prediction.layout_predictor import LayoutPredictor, LayoutTraining
@@ -32,14 +33,29 @@ _TRAIN_HINT = "Train a new one: autotune train DATASET..., with datasets of layo
 
 @dataclass(frozen=True, eq=False)
 class LayoutModelFile:
-    """A predictor of layouts and its origin."""
+    """A predictor of layouts and its origin.
+
+    ``traced``: the predictor for programs whose flat run was traced, where it was the better one on
+    programs left out; None: ``predictor`` is for all programs.
+    """
 
     predictor: LayoutPredictor
     about: About
     place: str = ""
+    traced: LayoutPredictor | None = None
+
+    def best(self, is_traced: bool) -> LayoutPredictor:
+        """The predictor for a program."""
+        return self.traced if is_traced and self.traced is not None else self.predictor
+
+    @property
+    def uses_traces(self) -> bool:
+        """True if a trace of the program changes the answer."""
+        return self.traced is not None or isinstance(self.predictor.scorer, LayoutComposition)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        traced = {} if self.traced is None else {"traced": self.traced.to_json()}
+        return traced | {
             "schema": SCHEMA,
             "about": json.loads(json.dumps(dataclasses.asdict(self.about))),
             "columns": list(COLUMNS),
@@ -48,11 +64,19 @@ class LayoutModelFile:
 
 
 def layout_model_of(
-    training: LayoutTraining, data: LayoutTrainingSet, scores: Mapping[str, float]
+    trainings: Sequence[LayoutTraining], data: LayoutTrainingSet
 ) -> LayoutModelFile:
-    """The model file of a trained predictor of layouts."""
-    about = about_model(training.kind, training.options, data, data.hash, scores)
-    return LayoutModelFile(training.predictor, about)
+    """The model file of what was trained: the kind with the least cost on programs left out.
+
+    If that is the composed one, it is for traced programs, and the best other kind for the rest.
+    """
+    scores = {training.kind: training.cost for training in trainings}
+    order = sorted(trainings, key=lambda training: training.cost)
+    others = [one for one in order if one.kind != LayoutComposition.kind] or order
+    best = others[0]
+    about = about_model(best.kind, best.options, data, data.hash, scores)
+    traced = order[0].predictor if order[0] is not best else None
+    return LayoutModelFile(best.predictor, about, traced=traced)
 
 
 def layout_place() -> Path:
@@ -94,6 +118,7 @@ def _from_text(content: str, place: str) -> LayoutModelFile:
             LayoutPredictor.from_json(mapping(data, "predictor")),
             read_about(mapping(data, "about")),
             place,
+            LayoutPredictor.from_json(mapping(data, "traced")) if "traced" in data else None,
         )
     except ValueError as problem:
         raise UsageError(f"{place}: {problem}.\n{_TRAIN_HINT}", code="model.invalid") from None

@@ -29,9 +29,11 @@ class LayoutScorer(ABC):
         """Fit a model."""
 
     @abstractmethod
-    def scores(self, points: Floats) -> Floats:
-        """Expected log(T / T_default) of layouts, points of shape (layouts, columns); lower is
-        better."""
+    def scores(self, points: Floats, parts: Floats) -> Floats:
+        """Expected log(T / T_default) of layouts; lower is better.
+
+        Their points have the shape (layouts, columns), their parts (layouts, parts).
+        """
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -43,7 +45,7 @@ class LayoutScorer(ABC):
         """Inverse of :meth:`to_json`; raises ValueError naming the key for anything else."""
 
 
-def _rows(examples: Sequence[LayoutExample]) -> tuple[Floats, Floats, Floats]:
+def program_rows(examples: Sequence[LayoutExample]) -> tuple[Floats, Floats, Floats]:
     """The points of all settings but defaults, their log ratios, and the number of each one's
     program; shapes (rows, columns), (rows,), (rows,)."""
     apps = list(dict.fromkeys(e.app for e in examples))
@@ -72,9 +74,9 @@ class LayoutNeighbours(LayoutScorer):
 
     @classmethod
     def fit(cls, examples: Sequence[LayoutExample], options: Options) -> LayoutNeighbours:
-        return cls(*_rows(examples), float(options["width"]))
+        return cls(*program_rows(examples), float(options["width"]))
 
-    def scores(self, points: Floats) -> Floats:
+    def scores(self, points: Floats, parts: Floats) -> Floats:
         squares = ((points[:, None, :] - self._points[None, :, :]) ** 2).sum(axis=2)
         weights = np.exp(-squares / (2 * self._width**2))
         total = np.zeros(len(points))
@@ -118,7 +120,7 @@ class LayoutNetwork(LayoutScorer):
 
     @classmethod
     def fit(cls, examples: Sequence[LayoutExample], options: Options) -> LayoutNetwork:
-        points, logs, programs = _rows(examples)
+        points, logs, programs = program_rows(examples)
         index = np.concatenate(
             [
                 np.resize(np.flatnonzero(programs == program), cls.ROWS)
@@ -139,7 +141,7 @@ class LayoutNetwork(LayoutScorer):
         )
         return cls(layers.times(size))
 
-    def scores(self, points: Floats) -> Floats:
+    def scores(self, points: Floats, parts: Floats) -> Floats:
         return np.asarray(self._layers(_inputs(points)).reshape(len(points)), dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
@@ -153,8 +155,3 @@ class LayoutNetwork(LayoutScorer):
 def _inputs(points: Floats) -> Floats:
     """The points as :class:`Layers` scales them: it multiplies by the root of 19 features."""
     return np.asarray(points / np.sqrt(19.0), dtype=np.float64)
-
-
-LAYOUT_KINDS: dict[str, type[LayoutScorer]] = {
-    model.kind: model for model in (LayoutNeighbours, LayoutNetwork)
-}

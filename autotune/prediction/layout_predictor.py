@@ -15,7 +15,8 @@ import numpy as np
 
 from autotune.prediction.confidence import Checks, Confidence
 from autotune.prediction.layout_examples import LayoutExample
-from autotune.prediction.layout_models import LAYOUT_KINDS, LayoutScorer
+from autotune.prediction.layout_kinds import LAYOUT_KINDS
+from autotune.prediction.layout_models import LayoutScorer
 from autotune.prediction.layout_points import COLUMNS
 from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import floats, mapping, number, required_entry, text
@@ -56,9 +57,10 @@ class LayoutPredictor:
     confidence: Confidence
     points: Floats
 
-    def name(self, settings: Sequence[Setting], points: Floats) -> NamedLayout:
-        """The layout for a program: one of ``settings``, the default first, with these points."""
-        at, log, distance = best_layout(self.scorer, self.points, settings, points)
+    def name(self, settings: Sequence[Setting], points: Floats, parts: Floats) -> NamedLayout:
+        """The layout for a program: one of ``settings``, the default first, with these points and
+        parts."""
+        at, log, distance = best_layout(self.scorer, self.points, settings, points, parts)
         far = distance > self.confidence.reach
         unsure = self.confidence.unsure(-log, far) if at else ""
         keep = not at or bool(unsure)
@@ -100,18 +102,22 @@ class LayoutPredictor:
         )
 
 
-def _scores(scorer: LayoutScorer, points: Floats) -> Floats:
+def _scores(scorer: LayoutScorer, points: Floats, parts: Floats) -> Floats:
     """The scores of layouts, the default first with 0. Only a manipulated file has extreme ones."""
-    scores = np.clip(np.nan_to_num(scorer.scores(points)), -_BEYOND, _BEYOND)
+    scores = np.clip(np.nan_to_num(scorer.scores(points, parts)), -_BEYOND, _BEYOND)
     scores[0] = 0.0
     return np.asarray(scores, dtype=np.float64)
 
 
 def best_layout(
-    scorer: LayoutScorer, known_points: Floats, settings: Sequence[Setting], points: Floats
+    scorer: LayoutScorer,
+    known_points: Floats,
+    settings: Sequence[Setting],
+    points: Floats,
+    parts: Floats,
 ) -> tuple[int, float, float]:
     """Index, score and distance to the nearest known layout of the layout to name."""
-    scores = _scores(scorer, points)
+    scores = _scores(scorer, points, parts)
     good = np.flatnonzero(scores <= scores.min() + NEAR) if scores.min() < -NEAR else [0]
     at = min((int(i) for i in good), key=lambda i: (len(settings[i]), scores[i], i))
     distance = float(np.linalg.norm(known_points - points[at], axis=1).min())
@@ -160,7 +166,7 @@ def check_layouts(
         known_points = np.concatenate([e.points[1:] for e in others])
         for example in (e for e in examples if e.app == app):
             at, score, distance = best_layout(
-                scorer, known_points, example.settings, example.points
+                scorer, known_points, example.settings, example.points, example.parts
             )
             slower = at > 0 and example.logs[at] > example.beyond_noise(at)
             null = float(example.null and at > 0)

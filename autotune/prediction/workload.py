@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from autotune.calibration.wire import NODE
 from runner.trace import Features, Profile
 from runner.trace.profile import ProfileRow
 from runner.trace.schema import COLLECTIVES
 
 Cost = Callable[[str, float], float | None]
 """Microseconds of a calibrated operation at a message size; None if it was not calibrated."""
-_NEAR_US, _NEAR_BYTES_PER_US = 1.0, 4000.0
-"""Latency and rate of messages within a node, for programs across nodes: their calibration does not
-cover these, and they must not take the time of messages between nodes."""
 
 _SINGLE, _AROUND, _MANY = "pingpong", "exchange", "bw"
 _WINDOW = 64.0
@@ -110,9 +108,10 @@ def workload(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
 
 
 def near(operation: str, size: float) -> float:
-    """Microseconds of messages within a node, roughly."""
+    """Microseconds of messages within a node, roughly: they must not take the time of messages
+    between nodes."""
     count = {_MANY: _WINDOW, _SINGLE: 2.0}.get(operation, 1.0)
-    return count * (_NEAR_US + size / _NEAR_BYTES_PER_US)
+    return count * 1e6 * (NODE.latency_s + size / NODE.bytes_per_s)
 
 
 def _own_size(row: ProfileRow) -> float:

@@ -23,6 +23,7 @@ from autotune.measurement.result_checks import UNCHECKED, StoredAnswer, checks_w
 from autotune.measurement.study_executables import changed_executables
 from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
+from autotune.publish.layout_variables import layout_content
 from autotune.publish.source_place import latest_to_publish
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
@@ -376,15 +377,11 @@ def _from_classwide(
             f"classwide:{result.id}: {NOTHING}; there is nothing to publish",
             code="publish.nothing_proven",
         )
-    if result.programs is not None:
-        raise UsageError(
-            f"classwide:{result.id} is a rule in words of layouts: it sets options of the "
-            "programs, which no file of the library holds; autotune classwide prints each "
-            "program's own setting",
-            code="publish.layouts",
-        )
-    name = check_config_name("spaces", result.space, f"classwide:{result.id}")
-    space = load_space(name, library=library)
+    if result.programs is None:
+        name = check_config_name("spaces", result.space, f"classwide:{result.id}")
+        content = _content(load_space(name, library=library).launched(result.setting))
+    else:
+        content = layout_content(result, library.family, cluster.nodes)
     programs = result.evidence
     has_guard = result.status != "unguarded"
     evidence = Evidence(
@@ -401,7 +398,10 @@ def _from_classwide(
         mpi_version=result.mpi.get("version", ""),
         machine=result.machine,
         cluster=result.cluster,
-        check=tuple(
+        # A program's default does not run on a runtime, so that the variables change nothing there.
+        check=()
+        if result.programs is not None
+        else tuple(
             {
                 "app": e.app,
                 "input": e.input,
@@ -415,8 +415,7 @@ def _from_classwide(
         checked=evidence_checks(programs),
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
-    launch_groups = space.launched(result.setting)
-    return PublicationSource(_content(launch_groups), evidence, tuple(doubts), True)
+    return PublicationSource(content, evidence, tuple(doubts), True)
 
 
 def _from_collectives(

@@ -18,6 +18,7 @@ from autotune.space.parameter import PLACEMENT, default_kind
 from autotune.space.setting import Value
 from autotune.space.space import Space
 from runner.mpi.library import Library
+from runner.published_layout import RUNTIMES, WORDS, variable
 
 Names = Mapping[str, frozenset[str]]
 """Name -> targets (mca, env, ...) that it may have."""
@@ -169,13 +170,16 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
 
 
 def known_names(library: Library | None = None, spaces: Iterable[str] = ()) -> Names:
-    """Every name in the shipped spaces and the user's own, with its targets.
+    """Every name in the shipped spaces and the user's own, with its targets; and the variables of
+    layouts that runtimes read.
 
     ``spaces`` are further names or files from the command line. ``library``: its own names for
     these parameters are added. A user's file with mistakes adds nothing; one of ``spaces`` with
     mistakes raises UsageError.
     """
-    targets_by_name: dict[str, set[str]] = {}
+    targets_by_name: dict[str, set[str]] = {
+        variable(runtime, word): {"env"} for runtime in RUNTIMES for word in WORDS
+    }
     files = [(file, False) for file in list_configs("spaces")]
     files += [(find_config("spaces", part), True) for name in spaces for part in name.split("+")]
     for file, is_requested in files:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from autotune.terminal.render import console, print_line, print_table
-from autotune.wording import Metric, count, seconds
+from autotune.wording import Metric, count, seconds, share, size_words
 
 if TYPE_CHECKING:
     from autotune.api.feature_documents import FeatureRow
     from runner.trace import Features
     from runner.trace.run import TracedRun
+    from runner.trace.steps import Steps
 
 
 _PRINTED_GROUPS = ("thesis", "extra")
@@ -44,11 +45,33 @@ def print_features(features: Features, run: TracedRun) -> None:
     print_line(
         f"{rest} features are 0; for all features and their definitions: autotune features --list"
     )
+    if features.steps is not None:
+        print_line(_steps_words(features, features.steps))
     if features.profile and features.profile.rows:
         from autotune.terminal.profile import profile_table
 
         print_line()
         out.print(profile_table(features.profile))
+
+
+def _steps_words(features: Features, steps: Steps) -> str:
+    """How a run goes on, at each step."""
+    values = features.values
+    neighbours = values["p2p_neighbours"]
+    each = neighbours * steps.steps
+    messages = (
+        f"{values['p2p_messages'] / each:.3g} messages and "
+        f"{size_words(values['p2p_volume'] / each)} to each of {neighbours:.3g} neighbours, "
+        if neighbours
+        else ""
+    )
+    return (
+        f"{steps.steps:.6g} steps; in each a rank computes {seconds(steps.step_s)} and waits for "
+        f"others {steps.depth:.3g} times: {messages}"
+        f"{values['coll_calls'] / steps.steps:.3g} collectives; computation differs between steps "
+        f"by {share(steps.variation)}, and the most of a rank is {steps.imbalance:.3g} times the "
+        "mean"
+    )
 
 
 def print_feature_list(rows: Sequence[FeatureRow]) -> None:

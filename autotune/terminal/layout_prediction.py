@@ -34,7 +34,7 @@ def print_layout_prediction(prediction: LayoutPrediction) -> None:
             _print_layout(prediction, answer.best)
             print_line(f"not recommended, because {answer.unsure}")
     if answer.far:
-        reach = prediction.model.predictor.confidence.reach
+        reach = prediction.predictor.confidence.reach
         print_line(
             note_line(
                 "model.far",

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.api.over_decomposition import over_decomposition
+from autotune.api.over_decomposition import models_of_space, over_decomposition
 from autotune.config.app import program_name
 from autotune.terminal.render import note_line, print_line, print_note, print_table
 from autotune.wording import percent, share, short_setting, size_words
@@ -80,7 +80,7 @@ def _print_over_decomposition(prediction: Prediction) -> None:
     if room.most_gain < WORTH:
         return
     where = (
-        f"its layout is varied by --space {' or '.join(room.spaces)}"
+        f"its layout is varied by --space {' or '.join(map(_space_words, room.spaces))}"
         if room.spaces
         else "no form of it with tasks is known here"
     )
@@ -88,6 +88,10 @@ def _print_over_decomposition(prediction: Prediction) -> None:
         f"over-decomposition that hides all communication would gain {share(room.most_gain)} at "
         f"most; {where}"
     )
+
+
+def _space_words(name: str) -> str:
+    return f"{name} ({', '.join(models_of_space(name))})"
 
 
 def _print_notes(prediction: Prediction) -> None:

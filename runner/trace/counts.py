@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -62,6 +63,16 @@ class RowSums(NamedTuple):
     ns: int
 
 
+class RoundSums(NamedTuple):
+    """The rounds of one kind on one rank (:mod:`runner.trace.steps`): ``ns`` outside of MPI in
+    them, in the ``longest``, and the sum of the ``squares`` over rounds."""
+
+    rounds: int
+    ns: int
+    longest: int
+    squares: float
+
+
 @dataclass
 class RankCounts:
     """All counts of one rank.
@@ -69,9 +80,10 @@ class RankCounts:
     ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
     processes outside MPI_COMM_WORLD. ``timed_calls`` maps operations to the calls between
     ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part. The
-    ``ns`` of the ``rows`` of an operation add up to those in ``ops``. ``commutes`` is False if the
-    rank created an operation that does not commute, None if unknown: other processes were started,
-    or mpi4py counted the calls.
+    ``ns`` of the ``rows`` of an operation add up to those in ``ops``. ``rounds`` has one entry for
+    each kind; the substitute for mpi4py counts none. ``commutes`` is False if the rank created an
+    operation that does not commute, None if unknown: other processes were started, or mpi4py
+    counted the calls.
     """
 
     rank: int
@@ -85,6 +97,7 @@ class RankCounts:
     to: dict[int, tuple[int, int]] = field(default_factory=dict)
     timed_calls: dict[str, int] = field(default_factory=dict)
     rows: dict[RowKind, RowSums] = field(default_factory=dict)
+    rounds: list[RoundSums] = field(default_factory=list)
     commutes: bool | None = None
 
     @property
@@ -148,6 +161,7 @@ def _counts(lines: list[str]) -> RankCounts:
     to: dict[int, tuple[int, int]] = {}
     timed_calls: dict[str, int] = {}
     rows: dict[RowKind, RowSums] = {}
+    rounds: list[RoundSums] = []
     for line in lines:
         key, _, rest = line.partition(" ")
         if key == "op":
@@ -165,6 +179,8 @@ def _counts(lines: list[str]) -> RankCounts:
             if kind in rows:
                 raise ValueError(f"two lines for the row {rest[:40]!r}")
             rows[kind] = sums
+        elif key == "round":
+            rounds.append(_round(rest))
         elif key in _LINES:
             single[key] = rest
         else:
@@ -181,8 +197,17 @@ def _counts(lines: list[str]) -> RankCounts:
         to=to,
         timed_calls=timed_calls,
         rows=rows,
+        rounds=rounds,
         commutes={"0": False, "1": True, None: None}[single.get("commutes")],
     )
+
+
+def _round(text: str) -> RoundSums:
+    number, ns, longest, squares = text.split()
+    sums = RoundSums(int(number), int(ns), int(longest), float(squares))
+    if not (sums.rounds > 0 and 0 <= sums.longest <= sums.ns and 0 <= sums.squares < math.inf):
+        raise ValueError(f"impossible round {text[:60]!r}")
+    return sums
 
 
 def _row(text: str) -> tuple[RowKind, RowSums]:

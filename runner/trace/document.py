@@ -17,6 +17,7 @@ from runner.trace.checks import RETRY_HINT, EntryChecks, FeaturesError
 from runner.trace.partners import Partners, partners_from_json
 from runner.trace.profile import Profile, profile_from_json
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
+from runner.trace.steps import Steps, steps_from_json
 
 _SLACK = 1e-9
 _LARGEST_MIB = 4
@@ -31,8 +32,8 @@ class Features:
     ``fingerprint``, ``cpu_model`` and ``hostname`` as texts. ``app``, ``input`` and ``cluster`` are
     None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
     ``figure_s``: the seconds that a search compares, the program's own figure or the launch's time.
-    ``profile``, ``figure_s`` and ``partners`` are None if not recorded; ``partners`` also if there
-    are too many.
+    ``profile``, ``figure_s``, ``partners`` and ``steps`` are None if not recorded; ``partners``
+    also if there are too many, ``steps`` also if there are none.
     """
 
     values: dict[str, float]
@@ -52,6 +53,7 @@ class Features:
     profile: Profile | None = None
     figure_s: float | None = None
     partners: Partners | None = None
+    steps: Steps | None = None
 
     def vector(self, names: Iterable[str] = FEATURE_NAMES) -> list[float]:
         """The values in the order of ``names``; raises KeyError for an unknown name."""
@@ -76,7 +78,7 @@ class Features:
 
     def to_json(self) -> dict[str, Any]:
         """The content of the file as JSON types."""
-        return {
+        content = {
             "schema": SCHEMA,
             "method": self.method,
             "app": self.app,
@@ -95,6 +97,8 @@ class Features:
             "profile": None if self.profile is None else self.profile.to_json(),
             "partners": None if self.partners is None else self.partners.to_json(),
         }
+        # Files from before steps were counted have no such key.
+        return content if self.steps is None else content | {"steps": self.steps.to_json()}
 
 
 def load_features(path: Path | str) -> Features:
@@ -143,6 +147,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
     check = EntryChecks(place)
     # The output of a command has the content of the file, and says why the library was taken.
     data = {name: value for name, value in data.items() if name != "mpi_choice"}
+    steps = data.pop("steps", None)
     check.keys("", data, _KEYS)
     mpi = check.mapping("mpi", data["mpi"])
     check.keys("mpi", mpi, ("name", "version"))
@@ -168,6 +173,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         profile=None if profile is None else profile_from_json(profile, check),
         figure_s=None if figure_s is None else check.number("figure_s", figure_s),
         partners=None if partners is None else partners_from_json(partners, ranks, nodes, check),
+        steps=None if steps is None else steps_from_json(steps, ranks, check),
     )
 
 

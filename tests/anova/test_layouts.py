@@ -9,21 +9,26 @@ from functools import cache
 import pytest
 
 from autotune.anova.classwide import choose
+from autotune.anova.classwide_result import ClasswideResult, OwnSetting
 from autotune.anova.factors import FactorOptions
 from autotune.anova.layout_rules import Choices, local_setting, recorded_setting, rule_table
 from autotune.anova.layout_table import layout_table, levels_of, speaks_layouts
 from autotune.anova.paired_runs import PairTerms, check_programs, measure_pairs
 from autotune.anova.table import RunTable
 from autotune.api.anova import Analysis, analyse
+from autotune.api.classwide import class_of
 from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest
 from autotune.datasets import Dataset, load
+from autotune.errors import UsageError
 from autotune.measurement.budget import BudgetTooSmall
+from autotune.publish.layout_variables import layout_content
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.eager import eager_limit
 from autotune.space.layout import LayoutMap
 from benchmarks.classwide_simulation import program
 from tests.cli.conftest import Cli
 from tests.cli.conftest import cli as cli
+from tests.refusals import refused
 
 MATE = "grid-mate-testbed"
 BELOW_EAGER = Setting.parse("model=tasks,factor=8,chunk=eager")
@@ -158,12 +163,54 @@ def _grid_space(place: dict[str, Value]) -> Space:
     return load_space("mate-cloverleaf3d", None, place, facts)
 
 
-def test_a_rule_is_written_with_each_program_s_setting_and_is_not_published(cli: Cli) -> None:
+def test_a_rule_is_written_with_each_program_s_setting_and_is_published(cli: Cli) -> None:
     asked = cli("classwide", MATE, "--no-measure", "--json", "-")
     assert asked.code == 0, asked.err
     document = json.loads(asked.out)
     own = {row["app"]: row["setting"] for row in document["programs"]}
     assert own["cloverleaf3d"] == {"local_y": 8, "odf": 8, "variant": "mate"}
-    refusal = cli("publish", "--from", f"classwide:{document['id']}")
+    words = ("publish", "--from", f"classwide:{document['id']}", "--format", "sh", "--dry-run")
+    refusal = cli(*words)
     assert refusal.code == 2
-    assert "[publish.layouts]" in refusal.err
+    assert "[publish.doubtful]" in refusal.err
+    shown = cli(*words, "--force")
+    assert shown.code == 0, shown.err
+    assert "MATE_FACTOR=8" in shown.out.replace("'", "")
+    assert "MATE_CHUNK=" in shown.out
+    assert "TPOD" not in shown.out
+
+
+def test_cells_that_are_not_measured_yet_are_left_out() -> None:
+    dataset = load("grid-layouts-testbed")
+    keys = {cell.key for cell in dataset.measured_cells}
+    assert keys
+    assert set(layout_table(dataset, dataset.measured_cells).cells) == keys
+    table, cells = class_of(dataset, (), ())
+    assert {cell.key for cell in cells} == keys == set(table.cells)
+
+
+@pytest.mark.parametrize(
+    ("rule", "variant"),
+    [
+        ("factor=8,queue=shared", "mate"),
+        ("factor=8", "mpi"),
+        ("factor=8,barrier=neighbours", "tpod"),
+    ],
+    ids=["word", "runtime", "barrier"],
+)
+def test_what_no_runtime_reads_is_not_published(rule: str, variant: str) -> None:
+    own = OwnSetting("a", None, 2, Setting.parse(f"variant={variant}"))
+    result = ClasswideResult(
+        status="recommended",
+        setting=Setting.parse(rule),
+        cluster="local",
+        machine="0",
+        mpi={},
+        space="layouts",
+        date="2026-11-27",
+        method="direct",
+        source="a",
+        programs=(own,),
+    )
+    with refused(UsageError, "publish.layouts"):
+        layout_content(result, "openmpi", 2)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,6 +24,9 @@ from runner.programs.apps.common.grid import (
     rank_at,
     split,
 )
+from runner.programs.apps.common.layout import local_grid
+from runner.programs.apps.minighost.options import parse
+from runner.programs.apps.minighost.variants import layout_of
 from tests.refusals import refusal, refused
 
 shapes = st.tuples(*[st.integers(1, 5)] * 3)
@@ -102,3 +107,34 @@ def test_impossible_grids_are_refused(snapshot: SnapshotAssertion) -> None:
 def test_malformed_grids_are_refused(text: str) -> None:
     with pytest.raises(AppUsageError, match="--grid"):
         parse_shape(text, "--grid", 3)
+
+
+def test_faces_between_processes_stay_below_a_limit() -> None:
+    size, outer = (64, 32, 32), (1, 1, 2)
+    assert local_grid(size, outer, 8, 1) == (1, 4, 2)
+    assert local_grid(size, outer, 8, 1, 64 * 32) == (1, 4, 2)
+    assert local_grid(size, outer, 8, 1, 64 * 32 // 8) == (1, 8, 1)
+    assert local_grid(size, outer, 8, 1, 1) == (1, 8, 1)
+
+
+def test_a_published_layout_counts_where_the_command_line_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MATE_FACTOR", "8")
+    monkeypatch.setenv("MATE_CHUNK", "4096")
+    monkeypatch.setenv("TPOD_FACTOR", "4")
+    variant = ["--size", "32x32x64", "--variant"]
+    assert parse([*variant, "mate"]).config.ranks_per_process == 8
+    assert parse([*variant, "mate", "--ranks-per-process", "2"]).config.ranks_per_process == 2
+    assert parse([*variant, "mpi"]).config.ranks_per_process == 1
+    assert parse([*variant, "tarragon"]).config.ranks_per_process == 1
+    assert parse([*variant, "tpod"]).tpod.parts == 4
+    assert parse([*variant, "tpod", "--block-edge", "0"]).tpod.parts == 0
+    two: Any = SimpleNamespace(rank=0, size=2)
+    # A face has 32 x 32 cells of 8 bytes: half of it is 4 KiB, which is not below the chunk.
+    assert layout_of(two, parse([*variant, "mate"])).local == (1, 4, 2)
+    monkeypatch.delenv("MATE_CHUNK")
+    assert layout_of(two, parse([*variant, "mate"])).local == (1, 2, 4)
+    monkeypatch.setenv("MATE_FACTOR", "many")
+    with refused(AppUsageError, "layout.variable"):
+        parse([*variant, "mate"])

@@ -18,12 +18,14 @@ from autotune.api.layout_prediction import (
 from autotune.api.over_decomposition import over_decomposition, spaces_with_layouts
 from autotune.api.search import begin_search
 from autotune.api.training import layout_kinds, train_layout_model
+from autotune.calibration.wire import Wire
 from autotune.config.app import load_app
 from autotune.config.cluster import Cluster
 from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.prediction.examples import stored_features
+from autotune.prediction.examples import stored_calibration, stored_features
+from autotune.prediction.layout_composition import LayoutComposition
 from autotune.prediction.layout_evaluation import ONE_LAYOUT, best_rules, evaluate_layouts
 from autotune.prediction.layout_examples import (
     LayoutExample,
@@ -31,12 +33,14 @@ from autotune.prediction.layout_examples import (
     layout_training_set,
     only_layouts,
 )
+from autotune.prediction.layout_kinds import LAYOUT_KINDS
 from autotune.prediction.layout_model_file import (
     find_layout_model,
     layout_place,
     read_layout_model,
 )
-from autotune.prediction.layout_models import LAYOUT_KINDS, LayoutNeighbours
+from autotune.prediction.layout_models import LayoutNeighbours
+from autotune.prediction.layout_parts import PARTS, FlatRun, layout_parts
 from autotune.prediction.layout_points import COLUMNS
 from autotune.prediction.layout_predictor import train_layouts
 from autotune.prediction.training import silent
@@ -127,18 +131,62 @@ def _without_effect(seed: int) -> list[LayoutExample]:
 def test_where_no_layout_does_anything_the_default_is_named(kind: str) -> None:
     examples = _without_effect(1)
     predictor = train_layouts(kind, examples).predictor
-    assert all(predictor.name(e.settings, e.points).setting == DEFAULT for e in examples)
+    assert all(predictor.name(e.settings, e.points, e.parts).setting == DEFAULT for e in examples)
     assert best_rules(examples)[1] == DEFAULT
+
+
+RUN = FlatRun(seconds=1.0, compute=0.5, steps=100, rounds=100, messages=100, bytes=1e7)
+"""A flat run that computes half of its time and sends 100 KB in each step."""
+
+
+def _traced(hidden: float, task_us: float) -> list[LayoutExample]:
+    """The examples as if each program were RUN, whose tasks hide so much and cost so much."""
+    traced = []
+    for example in data().examples:
+        dataset, key = example.key.split("/")
+        layouts = load(dataset).layouts(key)
+        wire = Wire.of_link(1e-3, 1e9)
+        parts = layout_parts(RUN, wire, layouts, example.settings, "openmpi")
+        part = {name: parts[:, PARTS.index(name)] for name in PARTS}
+        ratio = part["compute"] + part["exposed"] - hidden * part["hidden_tasks"]
+        ratio += task_us * part["tasks"]
+        runs = tuple((float(r),) * 3 for r in ratio / ratio[0])
+        traced.append(replace(example, parts=parts, runs=runs, null=False, opub=float(ratio.min())))
+    return traced
+
+
+def test_a_composition_learns_what_tasks_hide_and_cost() -> None:
+    examples = _traced(0.8, 20.0)
+    model = LayoutComposition.fit(examples, {"width": 1.0})
+    for example in examples:
+        scores = model.scores(example.points, example.parts)
+        assert np.abs(scores - example.logs).max() < 0.03
+    again = LayoutComposition.from_json(json.loads(json.dumps(model.to_json())))
+    one = examples[0]
+    assert again.scores(one.points, one.parts) == pytest.approx(model.scores(one.points, one.parts))
+    assert not model.scores(one.points, np.zeros_like(one.parts)).any()
+
+
+def test_traced_programs_get_the_composed_model_where_it_is_better(tmp_path: Path) -> None:
+    examples = tuple(_traced(0.8, 20.0))
+    place = tmp_path / "model.json"
+    document, _ = train_layout_model(
+        LayoutTrainingSet(examples), ("knn", "composed"), place, silent
+    )
+    assert document.kind == "knn"
+    model = read_layout_model(place)
+    assert (model.traced is not None) == (document.cost["composed"] < document.cost["knn"])
+    assert model.best(is_traced=False) is model.predictor
 
 
 def test_a_layout_far_from_all_known_ones_is_not_named() -> None:
     predictor = train_layouts("knn", data().examples).predictor
     example = data().examples[0]
-    assert len(predictor.name(example.settings, example.points).setting)
-    answer = predictor.name(example.settings, example.points + 100)
+    assert len(predictor.name(example.settings, example.points, example.parts).setting)
+    answer = predictor.name(example.settings, example.points + 100, example.parts)
     assert answer.setting == DEFAULT
     narrow = replace(predictor, confidence=replace(predictor.confidence, reach=-1.0))
-    answer = narrow.name(example.settings, example.points)
+    answer = narrow.name(example.settings, example.points, example.parts)
     assert (answer.setting, answer.far) == (DEFAULT, True)
     assert answer.unsure
 
@@ -147,7 +195,7 @@ def test_of_equally_good_layouts_the_one_with_fewest_parameters_is_named() -> No
     example = next(e for e in data().examples if e.app == "jacobi3d")
     scorer = LayoutNeighbours.fit(data().examples, {"width": 1e3})
     predictor = replace(train_layouts("knn", data().examples).predictor, scorer=scorer)
-    assert len(predictor.name(example.settings, example.points).best) == 1
+    assert len(predictor.name(example.settings, example.points, example.parts).best) == 1
 
 
 def test_a_model_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
@@ -157,8 +205,9 @@ def test_a_model_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
     model = read_layout_model(place)
     assert model.about.data_hash == data().hash
     for example in data().examples:
-        scores = model.predictor.scorer.scores(example.points)
-        again = LayoutNeighbours.fit(data().examples, model.about.options).scores(example.points)
+        scores = model.predictor.scorer.scores(example.points, example.parts)
+        fitted = LayoutNeighbours.fit(data().examples, model.about.options)
+        again = fitted.scores(example.points, example.parts)
         assert scores == pytest.approx(again)
 
 
@@ -187,7 +236,7 @@ def test_the_shipped_model_is_made_from_the_recorded_grids() -> None:
 
 
 def test_other_models_are_refused_for_layouts() -> None:
-    assert layout_kinds("auto", None) == ("knn", "mlp")
+    assert layout_kinds("auto", None) == ("knn", "mlp", "composed")
     for model, preset in (("exposure", None), ("knn", "thesis")):
         with refused(UsageError, "training.not_applicable"):
             layout_kinds(model, preset)
@@ -292,3 +341,17 @@ def test_a_flat_program_is_told_what_over_decomposition_could_bring() -> None:
     assert room.most_gain == features.values["comm_to_comp"]
     assert {"mate", "tarragon", "tpod"} <= set(room.spaces)
     assert over_decomposition(replace(features, app=None)).spaces == []
+
+
+def test_the_wire_of_a_calibration_is_that_of_its_testbed() -> None:
+    calibration = stored_calibration(load("programs-testbed"))
+    assert calibration is not None
+    table = calibration.table(2, 2)
+    assert table is not None
+    wire = Wire.of_table(table, 65536)
+    assert wire is not None
+    # 1 ms each way, 1 Gbit/s.
+    assert 0.9e-3 < wire.latency_s < 1.3e-3
+    assert 1.0e8 < wire.bytes_per_s < 1.5e8
+    assert 1.5 < wire.crossings < 5
+    assert wire.waiting_s(100_000, 65536) == pytest.approx(wire.crossings * wire.latency_s)

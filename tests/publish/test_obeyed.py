@@ -49,6 +49,13 @@ def eager(library: Library) -> str:
     return "btl_sm_eager_limit" if library.version_tuple >= (5,) else "btl_vader_eager_limit"
 
 
+def test_the_layout_of_runtimes_is_seen_in_every_rank(prober: Prober) -> None:
+    layout = Content({"env": {"MATE_FACTOR": "8", "MATE_CHUNK": "65536"}})
+    assert prove(prober, find("sh"), layout)
+    with refused(NotObeyed, "publish.not_obeyed"):
+        prove(prober, find("sh"), layout, broken="8")
+
+
 def test_a_users_file_is_published_found_in_force_and_undone(
     open_mpi: Library,
     home: Path,

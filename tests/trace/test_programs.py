@@ -9,6 +9,7 @@ import pytest
 from autotune.space.parameter import COLLECTIVES
 from runner.launch import Runner
 from runner.trace.run import run_with_counts
+from runner.trace.steps import steps_of
 from runner.types import LaunchSpec
 from tests.trace.conftest import TraceRun
 
@@ -71,3 +72,6 @@ def test_jacobi3d_sends_what_it_says(traced: TraceRun, mpicc: str) -> None:
         assert set(rank.to) == {1 - rank.rank}
         assert rank.ops["allgather"].calls
         assert rank.ops["barrier"].calls
+    steps = steps_of(found.ranks)
+    assert steps is not None
+    assert (steps.steps, steps.rounds) == (faces, faces)

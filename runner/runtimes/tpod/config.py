@@ -23,7 +23,8 @@ THREAD_LEVELS = ("multiple", "serialized", "funneled")
 class Config:
     """The configuration of a process; raises :class:`ConfigError` for an impossible one.
 
-    ``edge``: cells of a block along x, y, z; 0 leaves an axis whole. ``order``: the order in which
+    ``edge``: cells of a block along x, y, z; 0 leaves an axis whole. ``parts``: blocks of
+    a process, where no edge is given (0: one). ``order``: the order in which
     the blocks of a step start. ``messages``: one for each face of a block, or one for each face of
     the process. ``calls``: sends (S) and receives (R), nonblocking with an I. ``prepost``: receives
     are posted when the previous step is over. ``barrier``: what a step waits for: all blocks of all
@@ -34,6 +35,7 @@ class Config:
     """
 
     edge: Shape = (0, 0, 0)
+    parts: int = 0
     order: str = "random"
     messages: str = "block"
     calls: str = "ISIR"

@@ -44,6 +44,7 @@ static struct counts *new_counts(void)
         made->to = calloc((size_t)self.size, sizeof *made->to);
     if (!made || !made->to)
         trace_fail("no memory for", "the counts of a thread");
+    made->rounds.left = trace_now();
     pthread_mutex_lock(&lock);
     made->next = all;
     all = made;
@@ -73,6 +74,8 @@ void trace_plain(struct counts *mine, enum trace_op op, uint64_t amount, int non
 {
     struct row_kind kind = {.op = op, .nonblocking = nonblocking};
     rows_add(&mine->rows, &kind, 1, amount, mine->spent);
+    if (!nonblocking && (op == OP_WAIT || op == OP_RECV))
+        rounds_waited(&mine->rounds, trace_timed);
 }
 
 void trace_transfer(struct counts *mine, uint64_t bytes)
@@ -93,6 +96,7 @@ static void count_message(
 {
     struct row_kind kind = {OP_SEND, nonblocking, bin(bytes), 0, trace_far(to)};
     rows_add(&mine->rows, &kind, 1, bytes, ns);
+    rounds_sent(&mine->rounds, OP_SEND, (uint64_t)kind.bin, (uint64_t)to);
     mine->op[OP_SEND].bytes += bytes;
     mine->op[OP_SEND].nonblocking += (uint64_t)nonblocking;
     mine->p2p_sizes[bin(bytes)]++;
@@ -131,6 +135,9 @@ static void count_collective(
     mine->op[op].nonblocking += (uint64_t)nonblocking;
     if (op != OP_BARRIER)
         mine->coll_sizes[kind.bin]++;
+    rounds_sent(&mine->rounds, op, (uint64_t)kind.bin, (uint64_t)what->comm_size);
+    if (!nonblocking)
+        rounds_waited(&mine->rounds, trace_timed);
 }
 
 static struct started collective(
@@ -192,10 +199,12 @@ void trace_mark(int level)
         return;
     pthread_mutex_lock(&lock);
     /* Counting is on from the start, but the first mark tells that this was not the timed part. */
-    if (level == 1 && !marked)
-        for (struct counts *part = all; part; part = part->next)
-            for (int op = 0; op < OPS; op++)
+    if (level == 1)
+        for (struct counts *part = all; part; part = part->next) {
+            rounds_restart(&part->rounds, !marked);
+            for (int op = 0; op < OPS && !marked; op++)
                 part->op[op].timed = 0;
+        }
     marked = 1;
     trace_timed = level == 1;
     pthread_mutex_unlock(&lock);
@@ -248,6 +257,7 @@ static struct counts *summed(void)
         }
         total->outside += part->outside;
         rows_merge(&total->rows, &part->rows);
+        rounds_merge(&total->rounds, &part->rounds);
     }
     return total;
 }
@@ -286,6 +296,7 @@ static void write_counts(FILE *out, const struct counts *total, uint64_t wall)
             fprintf(out, "to %d %llu %llu\n", rank, (unsigned long long)total->to[rank][0],
                 (unsigned long long)total->to[rank][1]);
     rows_write(&total->rows, out, names);
+    rounds_write(&total->rounds, out);
     fprintf(out, "end\n");
 }
 

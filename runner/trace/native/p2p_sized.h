@@ -48,12 +48,14 @@ WRAP(SIZED(Sendrecv),
         COUNT recvcount, MPI_Datatype recvtype, int from, int recvtag, MPI_Comm comm,
         MPI_Status *status),
     (sent, count, type, to, tag, buffer, recvcount, recvtype, from, recvtag, comm, status),
-    OP_SEND, trace_message(mine, comm, to, trace_bytes(count, type), 0))
+    OP_SEND, trace_message(mine, comm, to, trace_bytes(count, type), 0);
+    rounds_waited(&mine->rounds, trace_timed))
 WRAP(SIZED(Sendrecv_replace),
     (void *buffer, COUNT count, MPI_Datatype type, int to, int tag, int from, int recvtag,
         MPI_Comm comm, MPI_Status *status),
     (buffer, count, type, to, tag, from, recvtag, comm, status), OP_SEND,
-    trace_message(mine, comm, to, trace_bytes(count, type), 0))
+    trace_message(mine, comm, to, trace_bytes(count, type), 0);
+    rounds_waited(&mine->rounds, trace_timed))
 
 #undef MESSAGE
 #undef MESSAGE_ARGS

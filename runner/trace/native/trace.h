@@ -8,6 +8,7 @@
 #ifndef AUTOTUNE_TRACE_H
 #define AUTOTUNE_TRACE_H
 
+#include "rounds.h"
 #include "rows.h"
 
 #include <mpi.h>
@@ -53,6 +54,7 @@ struct comm_info {
 struct counts {
     struct op_counts op[OPS];
     struct rows rows;
+    struct rounds rounds;
     uint64_t spent; /* nanoseconds in the call that was left last */
     uint64_t p2p_sizes[TRACE_BINS], coll_sizes[TRACE_BINS];
     uint64_t outside;
@@ -109,7 +111,9 @@ static inline uint64_t trace_now(void)
 /* What counts the call afterwards adds `spent` to exactly one row of the same operation. */
 static inline void trace_leave(struct counts *mine, enum trace_op op, uint64_t began)
 {
-    mine->spent = trace_now() - began;
+    uint64_t left = trace_now();
+    mine->spent = left - began;
+    rounds_called(&mine->rounds, began, left);
     mine->op[op].ns += mine->spent;
     mine->op[op].calls++;
     mine->op[op].timed += (uint64_t)trace_timed;

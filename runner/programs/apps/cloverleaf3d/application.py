@@ -10,13 +10,14 @@ import numpy as np
 
 from runner.programs.apps.cloverleaf3d.block import Block, serial
 from runner.programs.apps.cloverleaf3d.options import ENERGIES, Options, parse
-from runner.programs.apps.cloverleaf3d.problem import DEPTH
+from runner.programs.apps.cloverleaf3d.problem import DEPTH, FACE_BYTES
 from runner.programs.apps.cloverleaf3d.variant_mate import OnMate
 from runner.programs.apps.cloverleaf3d.variant_mpi import Flat
 from runner.programs.apps.common.grid import show_shape
 from runner.programs.apps.common.layout import make_layout
 from runner.programs.apps.common.mated import as_usage_error, largest, typical
 from runner.programs.apps.common.meter import RunTimes, breakdown
+from runner.programs.apps.common.models import face_limit
 from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.runtimes import mate
@@ -54,6 +55,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             config.ranks_per_process,
             config.local_grid,
             DEPTH,
+            face_limit(options.variant, FACE_BYTES),
         ),
     )
 

@@ -65,7 +65,7 @@ def parse(arguments: list[str]) -> Options:
     options = parser.parse_args(arguments)
     name = chosen_input(INPUTS, options.input, ("--size", options.size))
     size, steps = (parse_shape(options.size, "--size", 3), 20) if name is None else INPUTS[name][:2]
-    config = config_of(options)
+    config = config_of(options, "mate" if options.variant == "mate" else "")
     if options.variant != "mate" and config.ranks_per_process > 1:
         raise AppUsageError(
             "--workers and --ranks-per-process mean nothing to --variant mpi",

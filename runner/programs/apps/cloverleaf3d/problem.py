@@ -9,6 +9,8 @@ from runner.programs.apps.common.grid import Shape
 
 DEPTH = 1
 """Ghost cells on every side."""
+FACE_BYTES = 64
+"""Bytes of the smallest usual message for each cell of a face: eight fields share it."""
 GAMMA = 1.4
 DT_DX = 0.02
 """Time step over the width of a cell; far below the stability limit for the start values."""

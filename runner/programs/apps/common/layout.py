@@ -15,7 +15,9 @@ from runner.programs.apps.common.grid import (
     checked_grid,
     choose_grid,
     coordinates,
+    cut_surface,
     fits,
+    grids,
     neighbour,
     rank_at,
     show_shape,
@@ -101,15 +103,17 @@ def make_layout(
     parts: int,
     local: Shape | None,
     depth: int = 2,
+    largest_face: int | None = None,
 ) -> Layout:
     """The layout; ``grid`` and ``local`` None: chosen by the smallest cut surface.
 
     Within a process x is not divided. ``depth`` is the number of ghost cells on every side; no part
-    may be thinner. Raises :class:`AppUsageError`.
+    may be thinner. ``largest_face``: cells that a face between processes should have at most.
+    Raises :class:`AppUsageError`.
     """
     outer = checked_grid(size, processes, depth, grid)
     if local is None:
-        return Layout(size, outer, local_grid(size, outer, parts, depth))
+        return Layout(size, outer, local_grid(size, outer, parts, depth, largest_face))
     whole = tuple(p * q for p, q in zip(outer, local, strict=True))
     if not fits(size, whole, depth):
         raise AppUsageError(
@@ -121,10 +125,22 @@ def make_layout(
     return Layout(size, outer, local)
 
 
-def local_grid(size: Shape, outer: Shape, parts: int, depth: int) -> Shape:
+def local_grid(
+    size: Shape, outer: Shape, parts: int, depth: int, largest_face: int | None = None
+) -> Shape:
     """The division of a process's block; x stays whole if possible, because its rows are
-    contiguous."""
+    contiguous.
+
+    ``largest_face``: cells that a face between processes should have at most; if no division has
+    such faces, that with the smallest ones is taken.
+    """
     block = tuple(n // p for n, p in zip(size, outer, strict=True))
+    if largest_face is not None and math.prod(outer) > 1:
+        possible = [g for rest in grids(parts, 2) if fits(block, g := (1, *rest), depth)]
+        if possible:
+            return min(
+                possible, key=lambda g: (_beyond(block, outer, g, largest_face), *_cost(block, g))
+            )
     try:
         return (1, *choose_grid(block[1:], parts, depth))
     except AppUsageError:
@@ -137,3 +153,15 @@ def local_grid(size: Shape, outer: Shape, parts: int, depth: int) -> Shape:
             f"grid of {show_shape(outer)}: every part of a cut axis needs at least {depth} cells",
             code="app_option.ranks",
         ) from None
+
+
+def _beyond(block: Shape, outer: Shape, local: Shape, largest: int) -> int:
+    """Cells by which the smallest face between processes is above a limit; 0 if it is not."""
+    edges = [n // p for n, p in zip(block, local, strict=True)]
+    volume = math.prod(edges)
+    smallest = min(volume // edge for edge, p in zip(edges, outer, strict=True) if p > 1)
+    return max(smallest - largest, 0)
+
+
+def _cost(block: Shape, local: Shape) -> tuple[int, Shape]:
+    return cut_surface(block, local), local

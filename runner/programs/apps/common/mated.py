@@ -6,12 +6,17 @@ import statistics
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from runner.programs.apps.common.errors import AppError, AppUsageError
 from runner.programs.apps.common.meter import RunTimes
 from runner.programs.apps.common.options import OptionParser, positive
+from runner.published_layout import (
+    PublishedLayout,
+    PublishedLayoutError,
+    published_layout,
+)
 from runner.runtimes import mate
 from runner.runtimes.mate.config import add_arguments, from_arguments
 
@@ -85,10 +90,28 @@ def chosen_input(inputs: Iterable[str], name: str | None, size: tuple[str, Any])
     return name
 
 
-def config_of(options: Namespace) -> mate.Config:
-    """The runtime's configuration; raises :class:`AppUsageError`."""
+def config_of(options: Namespace, runtime: str = "") -> mate.Config:
+    """The runtime's configuration; raises :class:`AppUsageError`.
+
+    ``runtime``: whose published layout says how many ranks a worker has, where the command line
+    says nothing of them; "" if the program cannot be cut so.
+    """
     with as_usage_error(mate.MateError):
-        return from_arguments(options)
+        config = from_arguments(options)
+        if options.ranks_per_process == 0 and options.local_grid is None and runtime:
+            factor = layout_of_runtime(runtime).factor or 1
+            config = replace(config, ranks_per_process=factor * config.workers)
+        return config
+
+
+def layout_of_runtime(runtime: str) -> PublishedLayout:
+    """The published layout of a runtime; none for ""; raises :class:`AppUsageError`."""
+    if not runtime:
+        return PublishedLayout()
+    try:
+        return published_layout(runtime)
+    except PublishedLayoutError as error:
+        raise AppUsageError(str(error), code=error.code) from None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from runner.programs.apps.common import tarragon as common_tarragon
 from runner.programs.apps.common import tpod as common_tpod
 from runner.programs.apps.common.errors import AppUsageError
-from runner.programs.apps.common.mated import MatedOptions, config_of
+from runner.programs.apps.common.mated import MatedOptions, config_of, layout_of_runtime
 from runner.programs.apps.common.options import meaningless
 from runner.runtimes import mate, tarragon, tpod
 
@@ -25,6 +25,21 @@ TASKS = ("tpod",)
 
 CELL_SHARING = ("threads", "openmp")
 """The variants whose threads share the cells of a process."""
+
+
+def runtime_of(variant: str) -> str:
+    """The runtime of a variant whose cells it cuts in parts; "" for another variant."""
+    for runtime, variants in (("mate", MATE_VARIANTS), ("tarragon", GRAPHS), ("tpod", TASKS)):
+        if variant in variants:
+            return runtime
+    return ""
+
+
+def face_limit(variant: str, bytes_of_cell: int) -> int | None:
+    """Cells of a face between processes whose message stays below the published chunk, if each has
+    so many bytes; None if none is published for the variant's runtime."""
+    chunk = layout_of_runtime(runtime_of(variant)).chunk
+    return None if chunk is None else max((chunk - 1) // bytes_of_cell, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +80,7 @@ def models_of(
     if blocks:
         # It has its own levels.
         options = Namespace(**{**vars(options), "thread_level": mate.Config().thread_level})
-    config = config_of(options)
+    config = config_of(options, "" if blocks else runtime_of(options.variant))
     if config.rank_map is not None:
         raise AppUsageError(
             f"--rank-map: {program} cuts its grid in equal shares, rank by rank; leave it out",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from runner.programs.apps.common.box import Box, box_within
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.faces import Field
 from runner.programs.apps.common.grid import Shape, coordinates
-from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.layout import Layout, local_grid
+from runner.programs.apps.common.mated import layout_of_runtime
 from runner.programs.apps.common.meter import RunTimes, timed_of
 from runner.programs.apps.common.options import changed_switches, meaningless
 from runner.runtimes import tpod
@@ -219,6 +220,19 @@ class TpodSolver(ABC):
         return tasks
 
 
+def with_published_blocks(
+    config: tpod.Config, layout: Layout, largest_face: int | None
+) -> tpod.Config:
+    """The configuration with the edges of the blocks that a published layout asks for; the same
+    one if none does. ``largest_face``: cells of a face between processes at most."""
+    if config.parts == 0:
+        return config
+    block = [n // p for n, p in zip(layout.size, layout.processes, strict=True)]
+    parts = local_grid(layout.size, layout.processes, config.parts, 1, largest_face)
+    x, y, z = (-(-n // p) if p > 1 else 0 for n, p in zip(block, parts, strict=True))
+    return replace(config, edge=(x, y, z), parts=0)
+
+
 def config_of(
     options: Namespace, tasks: Iterable[str], own_calls: bool = False, **others: Any
 ) -> tpod.Config:
@@ -230,6 +244,9 @@ def config_of(
     """
     able = tuple(tasks)
     if options.variant in able:
+        if options.block_edge is None:
+            factor = layout_of_runtime("tpod").factor
+            others["parts"] = 0 if factor is None else factor * others["workers"]
         try:
             return tpod.from_arguments(options, **others)
         except tpod.TpodError as error:

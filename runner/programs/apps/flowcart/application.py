@@ -96,7 +96,7 @@ def parse(arguments: list[str]) -> Options:
     options = parser.parse_args(arguments)
     name = chosen_input(INPUTS, options.input, ("--width", options.width))
     width, cycles, cut_work = (options.width, 10, CUT_WORK) if name is None else INPUTS[name][:3]
-    config = config_of(options)
+    config = config_of(options, "mate" if options.variant == "mate" else "")
     if options.variant != "mate" and (
         config.ranks_per_process > 1 or options.balance != "none" or config.steal != "process"
     ):

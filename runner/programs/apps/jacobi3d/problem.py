@@ -12,6 +12,8 @@ from runner.programs.apps.common.grid import Shape
 
 DEPTH = 2
 """Ghost cells on every side: the reach of the 13-point star."""
+FACE_BYTES = 8 * DEPTH
+"""Bytes of a message for each cell of a face."""
 
 FLOPS_PER_CELL = 15
 """3 multiplications and 12 additions (Martin 2018, figure B.1)."""

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from runner.programs.apps.common.layout import Layout, make_layout
 from runner.programs.apps.common.meter import RunTimes
-from runner.programs.apps.common.models import MATE_VARIANTS
+from runner.programs.apps.common.models import MATE_VARIANTS, face_limit
 from runner.programs.apps.common.mpi import require_funneled_level
+from runner.programs.apps.common.tpod import with_published_blocks
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.options import Options
-from runner.programs.apps.jacobi3d.problem import DEPTH
+from runner.programs.apps.jacobi3d.problem import DEPTH, FACE_BYTES
 from runner.programs.apps.jacobi3d.variant_barrier import WithBarrier
 from runner.programs.apps.jacobi3d.variant_mate import WithDependencies
 from runner.programs.apps.jacobi3d.variant_mpi import BasicMPI
@@ -62,7 +63,10 @@ def layout_of(comm: Any, options: Options) -> Layout:
         whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
         layout = Layout(whole.size, whole.processes, (1, 1, max_threads()))
     else:
-        layout = make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
+        largest = face_limit(options.variant, FACE_BYTES)
+        layout = make_layout(
+            options.size, comm.size, options.grid, parts, config.local_grid, DEPTH, largest
+        )
     return dataclasses.replace(layout, padding=options.padding)
 
 
@@ -78,7 +82,8 @@ def make_solver(
     if variant == "tarragon":
         return AsGraph(comm, layout, options.block, options.tarragon)
     if variant == "tpod":
-        return AsBlocks(comm, layout, options.block, options.tpod)
+        blocks = with_published_blocks(options.tpod, layout, face_limit(variant, FACE_BYTES))
+        return AsBlocks(comm, layout, options.block, blocks)
     if variant in MATE_VARIANTS:
         mate.world(config)  # MPI runs already; this checks if it granted the thread level
         return _MATE_SOLVERS[variant](comm, layout, options.block, config)

@@ -10,8 +10,9 @@ from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.grid import show_shape
 from runner.programs.apps.common.layout import Layout, local_grid, make_layout
 from runner.programs.apps.common.meter import RunTimes
-from runner.programs.apps.common.models import MATE_VARIANTS
+from runner.programs.apps.common.models import MATE_VARIANTS, face_limit
 from runner.programs.apps.common.mpi import require_funneled_level
+from runner.programs.apps.common.tpod import with_published_blocks
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
@@ -41,7 +42,8 @@ def layout_of(comm: Any, options: Options) -> Layout:
     config = options.config
     parts = 1 if options.variant in ("mpi", "threads", "tpod", "cab") else config.ranks_per_process
     local = config.local_grid
-    layout = make_layout(options.size, comm.size, options.grid, parts, local, DEPTH)
+    largest = face_limit(options.variant, _bytes_of_cell(options))
+    layout = make_layout(options.size, comm.size, options.grid, parts, local, DEPTH, largest)
     if options.variant != "threads":
         return layout
     try:
@@ -55,12 +57,16 @@ def layout_of(comm: Any, options: Options) -> Layout:
     return dataclasses.replace(layout, local=share)
 
 
+def _bytes_of_cell(options: Options) -> int:
+    """Bytes of a message for each cell of a face."""
+    return 8 * options.variables * DEPTH
+
+
 _SOLVERS: dict[str, Callable[[Any, Options, Layout], Solver]] = {
     "mpi": Bulk,
     "overlap": OverlapBulk,
     "mate": AsRanks,
     "tarragon": AsGraph,
-    "tpod": AsBlocks,
     "cab": StealingBulk,
 }
 
@@ -76,6 +82,10 @@ def make_solver(
     variant, config = options.variant, options.config
     if variant in MATE_VARIANTS:
         mate.world(config)  # MPI runs already; this checks if it granted the thread level
+    if variant == "tpod":
+        limit = face_limit(variant, _bytes_of_cell(options))
+        blocks = with_published_blocks(options.tpod, layout, limit)
+        return AsBlocks(comm, dataclasses.replace(options, tpod=blocks), layout)
     if variant != "threads":
         return _SOLVERS[variant](comm, options, layout)
     require_funneled_level(variant)
