@@ -183,24 +183,24 @@ class OpenMPI(Adapter):
         return dataclasses.replace(library, params=read_parameters(ompi_info_of(library)))
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
-        words = [self.library.launcher, "-n", str(spec.ranks)]
-        words += [*self._yielding(spec), *spec.launch_options]
-        words += self.placement_words(self._spread(spec), spec.oversubscribe)
+        arguments = [self.library.launcher, "-n", str(spec.ranks)]
+        arguments += [*self._yielding(spec), *spec.launch_options]
+        arguments += self.placement_words(self._spread(spec), spec.oversubscribe)
         own = spec.of(LIBRARY) | watching_windows(spec)
         for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
-                words += [option, name, value]
+                arguments += [option, name, value]
         exports = {k: v for k, v in spec.variables.items() if not k.startswith(ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
             exports |= {"HOME": os.environ["HOME"]}
         if self._logs_ucx(spec):
             exports = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | exports
-        words += export_options(exports, self._site_variables(spec))
-        words += self._log_options(spec)
+        arguments += export_options(exports, self._site_variables(spec))
+        arguments += self._log_options(spec)
         if spec.read_back:
-            words += ["--mca", "mpi_show_mca_params", "all"]
-            words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
-        return [*words, *self.program(spec)]
+            arguments += ["--mca", "mpi_show_mca_params", "all"]
+            arguments += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
+        return [*arguments, *self.program(spec)]
 
     def _logs_ucx(self, spec: LaunchSpec) -> bool:
         """True if UCX should write its log because it is known to have a part in the launch.
@@ -266,13 +266,13 @@ class OpenMPI(Adapter):
         keep the inherited affinity, unless the spec asks for a binding. If that binding leaves
         ``cpus``, read-back shows it.
         """
-        words = unbound(spec, self.prrte)
+        options = unbound(spec, self.prrte)
         cores = cpu_list(core_numbers(cpus))
         if self.prrte:
-            words = ("--prtemca", "hwloc_default_cpu_list", cores, *words)
+            options = ("--prtemca", "hwloc_default_cpu_list", cores, *options)
         elif "map_by" not in spec.placement:
-            words = ("--mca", "hwloc_base_cpu_list", cores)
-        return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+            options = ("--mca", "hwloc_base_cpu_list", cores)
+        return dataclasses.replace(spec, launch_options=(*options, *spec.launch_options))
 
     def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
         if self.prrte:
@@ -371,10 +371,10 @@ class OpenMPI(Adapter):
         if not self.on_this_machine(spec):
             return None
         bare = dataclasses.replace(spec, program=("true",), stdin=None, read_back=False)
-        launcher, *words = self.command(bare, Path())
+        launcher, *arguments = self.command(bare, Path())
         options = map_options(spec, self.prrte, self.names_hosts(spec))
         # ORTE prints the map, and then complains that nothing was launched.
-        return LayoutQuery([launcher, *options, *words], fails=not self.prrte)
+        return LayoutQuery([launcher, *options, *arguments], fails=not self.prrte)
 
     def layout_in(self, output: str, spec: LaunchSpec, topology: Topology) -> RankLayout | None:
         return open_mpi_layout(output, spec.ranks, topology)
