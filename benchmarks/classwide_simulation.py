@@ -9,16 +9,12 @@ Usage: python -m benchmarks.classwide_simulation [--studies 400] [--power-studie
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
-from multiprocessing import get_context
 
 import numpy as np
 from scipy import stats
@@ -32,6 +28,7 @@ from autotune.space import Parameter, Setting, Space
 from autotune.study.simulation import SimulatedEvaluator
 from autotune.targets.target import Target
 from benchmarks.common import report, run_benchmark
+from benchmarks.harness.simulation import Row, Run, say, simulated, study_options
 from runner.mpi.library import Library
 
 LARGEST = 8
@@ -177,12 +174,12 @@ def by_name(name: str, seed: int) -> Study:
     return study((FALSE | POWER)[name], seed)
 
 
-def row(pool: ProcessPoolExecutor, name: str, studies: int) -> dict[str, object]:
+def row(run: Run, name: str, studies: int) -> Row:
     """Figures of many studies of one truth."""
     began = time.perf_counter()
-    done = list(pool.map(partial(by_name, name), range(studies), chunksize=5))
+    done = run(partial(by_name, name), studies)
     answers = Counter(one.answer for one in done)
-    line: dict[str, object] = {
+    line: Row = {
         "truth": name,
         "studies": studies,
         "proven": answers["proven"],
@@ -195,23 +192,19 @@ def row(pool: ProcessPoolExecutor, name: str, studies: int) -> dict[str, object]
         "idle kept": sum(one.idle_kept for one in done),
         "seconds": round(time.perf_counter() - began, 1),
     }
-    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr, flush=True)
-    return line
+    return say(line)
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--studies", type=int, default=400)
+    arguments = study_options(__doc__, 400)
     arguments.add_argument("--power-studies", type=int, default=200)
     arguments.add_argument("--only", default="", help="truths whose name contains this")
-    arguments.add_argument("--json")
     given = arguments.parse_args()
-    # Separate processes, not forks: they inherit only the seed.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        false = [row(pool, name, given.studies) for name in FALSE if given.only in name]
-        power = [row(pool, name, given.power_studies) for name in POWER if given.only in name]
+    with simulated() as run:
+        false = [row(run, name, given.studies) for name in FALSE if given.only in name]
+        power = [row(run, name, given.power_studies) for name in POWER if given.only in name]
     report("simulated class-wide proofs", {"false": false, "power": power}, given.json)
-    return int(any(line["proven"] > allowed(given.studies) for line in false))  # type: ignore[operator]
+    return int(any(line["proven"] > allowed(given.studies) for line in false))
 
 
 if __name__ == "__main__":

@@ -12,21 +12,16 @@ Usage: python -m benchmarks.disturbance_simulation [--studies N] [--power-studie
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -50,6 +45,7 @@ from benchmarks.disturbances import (
     TRUTHS,
     DisturbedEvaluator,
 )
+from benchmarks.harness.simulation import Row, simulated, study_options
 from benchmarks.search.code_digest import code_digest
 from benchmarks.study_simulation import space
 from runner.files import write_atomically
@@ -64,7 +60,6 @@ ANSWERS = ("named", "vetoed", "worse", "default", "aborted", "crashed")
 """Ends of a study. "vetoed": a winner of the proof was not named. "worse": `autotune compare` found
 the default to be faster. "aborted": the default failed too often. "crashed": a fault of the code.
 """
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -225,7 +220,7 @@ class Table:
             write_atomically(self.path, text)
 
 
-def _text(rows_and_marks: dict[str, Any]) -> str:
+def _text(rows_and_marks: Row) -> str:
     """JSON with one row a line."""
     rows = ",\n".join(f"  {json.dumps(row)}" for row in rows_and_marks["rows"])
     head = json.dumps(rows_and_marks | {"rows": []}, indent=1).removesuffix("[]\n}")
@@ -243,45 +238,30 @@ def rows_to_measure(procedures: Collection[str], words: Sequence[str]) -> list[t
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("--studies", type=int, help="of each row of nulls")
+    arguments = study_options(__doc__, 0)
     arguments.add_argument("--power-studies", type=int, default=1000)
     arguments.add_argument("--procedure", choices=PROCEDURES, nargs="+", default=list(STUDIES))
     arguments.add_argument("--null", nargs="+", default=[], help="truths with any of these words")
     arguments.add_argument("--processes", type=int, default=2)
-    arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     code = code_digest(
         "benchmarks.disturbance_simulation",
         "autotune.strategies.ga.strategy",
         "autotune.strategies.auto",
     )
-    table, rows = Table(given.json, code), []
-    with _pool(given.processes) as mapped:
+    table, rows = Table(Path(given.json) if given.json else None, code), []
+    with simulated(given.processes) as run:
         for procedure, truth in rows_to_measure(given.procedure, given.null):
             studies = given.studies or STUDIES[procedure]
             studies = studies if truth in NULLS else given.power_studies
             row, began = table.row(procedure, truth, studies), time.perf_counter()
             if row is None:
                 one = partial(study, procedure, truth)
-                row = row_of(procedure, truth, list(mapped(one, range(studies))))
+                row = row_of(procedure, truth, run(one, studies))
                 table.add(row | {"seconds": round(time.perf_counter() - began, 1)})
             rows.append(row)
             print(_line(row), file=sys.stderr, flush=True)
     return int(not all(map(holds, rows)))
-
-
-@contextmanager
-def _pool(processes: int) -> Iterator[Callable[..., Iterable[Outcome]]]:
-    """A ``map`` that runs in so many processes; with one, in this."""
-    if processes == 1:
-        yield map
-        return
-    # Separate processes, not forks: they inherit only the seed.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield partial(pool.map, chunksize=5)
 
 
 def _line(row: Row) -> str:

@@ -9,14 +9,10 @@ Usage: python -m benchmarks.main_simulation [--studies 100] [--strategy ga] [--t
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -27,7 +23,8 @@ from autotune.strategies import create
 from autotune.study.conclusion import judge_status
 from autotune.study.procedure import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from benchmarks.common import report, run_benchmark
+from benchmarks.common import run_benchmark
+from benchmarks.harness.simulation import Row, Run, conclude_rows, say, simulated, study_options
 from benchmarks.study_simulation import NOISES, allowed
 
 LEVELS = (2, 3, 4, 6, 9, 6, 6, 4, 3, 4, 4, 3, 2, 4, 2, 4, 4, 3, 3, 6)
@@ -148,14 +145,12 @@ def study(case: Case, strategy: str, trials: int, seed: int) -> Outcome:
     )
 
 
-def row(
-    pool: ProcessPoolExecutor, name: str, studies: int, strategy: str, trials: int
-) -> dict[str, object]:
+def row(run: Run, name: str, studies: int, strategy: str, trials: int) -> Row:
     """The figures of one case; runs are means per study."""
     began = time.perf_counter()
-    done = list(pool.map(partial(study, CASES[name], strategy, trials), range(studies)))
+    done = run(partial(study, CASES[name], strategy, trials), studies)
     runs: Counter[str] = sum((one.runs for one in done), Counter())
-    line = {
+    line: Row = {
         "case": name,
         "studies": studies,
         "false": sum(one.false for one in done),
@@ -169,22 +164,18 @@ def row(
         **{kind: round(runs[kind] / studies, 1) for kind in KINDS},
         "seconds": round(time.perf_counter() - began, 1),
     }
-    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr, flush=True)
-    return line
+    return say(line)
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    arguments.add_argument("--studies", type=int, default=100)
+    arguments = study_options(__doc__, 100)
     arguments.add_argument("--strategy", default="ga")
     arguments.add_argument("--trials", type=int, default=100)
     arguments.add_argument("--case", nargs="+", choices=list(CASES), default=list(CASES))
-    arguments.add_argument("--json")
     given = arguments.parse_args()
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        rows = [row(pool, n, given.studies, given.strategy, given.trials) for n in given.case]
-    report("the main command, simulated", {"cases": rows}, given.json)
-    return int(any(line["false"] > line["allowed"] for line in rows))  # type: ignore[operator]
+    with simulated() as run:
+        rows = [row(run, n, given.studies, given.strategy, given.trials) for n in given.case]
+    return conclude_rows("the main command, simulated", {"cases": rows}, rows, given.json)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,9 @@ Usage: python -m benchmarks.published_simulation [--studies 600] [--pairs 60] [-
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 from scipy.stats import binom
@@ -25,12 +21,12 @@ from autotune.space import Setting
 from autotune.study.proof import Blocks, confirm_blocks
 from autotune.study.simulation import SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
+from benchmarks.harness.simulation import Row, Run, say, simulated, study_options
 from benchmarks.study_simulation import NOISES
 
 ALPHA = 0.05
 QUANTISED = "quantised"
 _PUBLISHED = Setting({"p0": 2})
-Row = dict[str, object]
 
 
 def look_again(
@@ -72,11 +68,8 @@ def refuses_twice_the_rate(studies: int) -> bool:
     return float(binom.cdf(allowed(studies), studies, 2 * ALPHA)) <= 0.05
 
 
-def row(
-    pool: ProcessPoolExecutor, noise: str, published: float, truth: float, pairs: int, studies: int
-) -> Row:
-    one = partial(outcome, noise, published, truth, pairs)
-    done = list(pool.map(one, range(studies), chunksize=10))
+def row(run: Run, noise: str, published: float, truth: float, pairs: int, studies: int) -> Row:
+    done = run(partial(outcome, noise, published, truth, pairs), studies)
     found = Counter(status for status, _, _ in done)
     # A gain of which half or more is left is not "gone"; a gain of 0 or less is not "there".
     wrong = found["gone"] if truth >= published / 2 else found["still there"] if truth <= 0 else 0
@@ -94,31 +87,27 @@ def row(
         "median pairs": statistics.median(n for _, _, n in done),
         "mean pairs": round(statistics.mean(n for _, _, n in done), 1),
     }
-    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr, flush=True)
-    return line
+    return say(line)
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--studies", type=int, default=600)
+    arguments = study_options(__doc__, 600)
     arguments.add_argument("--pairs", type=int, default=PAIRS)
     arguments.add_argument("--noises", nargs="+", choices=sorted(NOISES), default=list(NOISES))
-    arguments.add_argument("--json")
     given = arguments.parse_args()
     cases = [
         *((noise, 0.10, truth) for noise in NOISES for truth in (0.10, 0.05, 0.0)),
         *((noise, 0.05, truth) for noise in ("1 %", "5 %") for truth in (0.05, 0.025, 0.0)),
         *((noise, 0.10, truth) for noise in ("1 %", "5 %", "15 %") for truth in (0.03, -0.10)),
     ]
-    # Separate processes, not forks: they inherit only the seed.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+    with simulated() as run:
         rows = [
-            row(pool, noise, published, truth, given.pairs, given.studies)
+            row(run, noise, published, truth, given.pairs, given.studies)
             for noise, published, truth in cases
             if noise in given.noises
         ]
     report("published gains looked at again", {"pairs": given.pairs, "rows": rows}, given.json)
-    return int(any(int(str(line["wrong"])) > int(str(line["allowed"])) for line in rows))
+    return int(any(line["wrong"] > line["allowed"] for line in rows))
 
 
 if __name__ == "__main__":

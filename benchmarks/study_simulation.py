@@ -8,15 +8,11 @@ Usage: python -m benchmarks.study_simulation [--studies 1000] [--candidates 40 2
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 
 import numpy as np
 
@@ -25,7 +21,8 @@ from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
 from autotune.study.procedure import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from benchmarks.common import report, run_benchmark
+from benchmarks.common import run_benchmark
+from benchmarks.harness.simulation import Row, Run, conclude_rows, say, simulated, study_options
 
 Noise = Callable[[np.random.Generator, int], float]
 
@@ -100,14 +97,11 @@ def outcome(noise: str, candidates: int, gain: float, seed: int) -> tuple[str, i
     return ("right" if gain and chosen.get("p0") == 2 else "false"), searched, proven
 
 
-def row(
-    pool: ProcessPoolExecutor, noise: str, studies: int, candidates: int, gain: float
-) -> dict[str, object]:
+def row(run: Run, noise: str, studies: int, candidates: int, gain: float) -> Row:
     began = time.perf_counter()
-    one = partial(outcome, noise, candidates, gain)
-    done = list(pool.map(one, range(studies), chunksize=5))
+    done = run(partial(outcome, noise, candidates, gain), studies)
     found = Counter(kind for kind, _, _ in done)
-    line = {
+    line: Row = {
         "noise": noise,
         "gain": gain,
         "studies": studies,
@@ -119,8 +113,7 @@ def row(
         "proof_runs": round(sum(proven for _, _, proven in done) / studies, 1),
         "seconds": round(time.perf_counter() - began, 1),
     }
-    print("  ".join(f"{k} {v}" for k, v in line.items()), file=sys.stderr, flush=True)
-    return line
+    return say(line)
 
 
 def allowed(studies: int) -> int:
@@ -129,26 +122,23 @@ def allowed(studies: int) -> int:
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--studies", type=int, default=1000)
+    arguments = study_options(__doc__, 1000)
     arguments.add_argument("--candidates", type=int, nargs="+", default=[40, 200])
     arguments.add_argument("--power-studies", type=int, default=300)
-    arguments.add_argument("--json")
     given = arguments.parse_args()
-    # Separate processes, not forks: they inherit only the seed.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+    with simulated() as run:
         null = [
-            row(pool, name, given.studies, candidates, 0.0)
+            row(run, name, given.studies, candidates, 0.0)
             for candidates in given.candidates
             for name in NOISES
         ]
         power = [
-            row(pool, name, given.power_studies, 40, gain)
+            row(run, name, given.power_studies, 40, gain)
             for name in ("1 %", "5 %", "15 %")
             for gain in (0.02, 0.05, 0.10)
         ]
-    report("simulated studies", {"null": null, "power": power}, given.json)
-    return int(any(line["false"] > line["allowed"] for line in [*null, *power]))  # type: ignore[operator]
+    tables = {"null": null, "power": power}
+    return conclude_rows("simulated studies", tables, [*null, *power], given.json)
 
 
 if __name__ == "__main__":

@@ -9,16 +9,12 @@ Usage: python -m benchmarks.trust_simulation [--studies 400] [--only NAME] [--js
 
 from __future__ import annotations
 
-import argparse
 import math
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -30,7 +26,8 @@ from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from benchmarks.common import report, run_benchmark
+from benchmarks.common import run_benchmark
+from benchmarks.harness.simulation import Row, Run, conclude_rows, say, simulated, study_options
 from benchmarks.study_simulation import space
 
 CANDIDATES = 40
@@ -231,7 +228,7 @@ def slow_named(default: float, candidate: float, gain: float, seed: int) -> str:
     return "vetoed" if answer.with_objections else ""
 
 
-def extension_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
+def extension_rows(run: Run, studies: int) -> list[Row]:
     return [
         _false_row(f"{kind}, {count} times", sum(run(partial(extended, kind, count), studies)), n)
         for kind in EXTENSIONS
@@ -240,13 +237,13 @@ def extension_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
     ]
 
 
-def adverse_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
+def adverse_rows(run: Run, studies: int) -> list[Row]:
     return [
         _false_row(name, sum(run(partial(adverse, name), studies)), studies) for name in ADVERSE
     ]
 
 
-def gain_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
+def gain_rows(run: Run, studies: int) -> list[Row]:
     """Parameters without effect in the named setting, pruning, and the gain of early stops."""
     rows = []
     for cv, gain in ((0.01, 0.05), (0.05, 0.05), (0.05, 0.10), (0.15, 0.30)):
@@ -269,7 +266,7 @@ def gain_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
             "fresh n": len(whole),
             "runs": round(statistics.fmean(one.runs for one in found), 1),
         }
-        rows.append(_say(row))
+        rows.append(say(row))
     return rows
 
 
@@ -280,31 +277,23 @@ SLOW_CASES = (
 )
 
 
-def slow_rows(run: Runner, studies: int) -> list[dict[str, Any]]:
+def slow_rows(run: Run, studies: int) -> list[Row]:
     rows = []
     for name, default, candidate, gain in SLOW_CASES:
         said: list[str] = run(partial(slow_named, default, candidate, gain), studies)
         counts = {word: said.count(word) for word in ("rarer", "more frequent", "vetoed")}
         row = {"case": name, "default": default, "candidate": candidate, "gain": gain}
         row |= {"studies": studies, "named": sum(word not in ("", "vetoed") for word in said)}
-        rows.append(_say(row | counts))
+        rows.append(say(row | counts))
     return rows
 
 
-def _false_row(name: str, false: int, studies: int) -> dict[str, Any]:
+def _false_row(name: str, false: int, studies: int) -> Row:
     row = {"case": name, "studies": studies, "false": false, "allowed": allowed(studies)}
-    return _say(row | {"refuses 10 % with": round(refused(studies), 3)})
+    return say(row | {"refuses 10 % with": round(refused(studies), 3)})
 
 
-def _say(row: dict[str, Any]) -> dict[str, Any]:
-    words = "  ".join(f"{name} {value}" for name, value in row.items())
-    print(words, file=sys.stderr, flush=True)
-    return row
-
-
-Runner = Callable[[Callable[[int], Any], int], list[Any]]
-"""Runs a study for every seed."""
-TABLES: dict[str, Callable[[Runner, int], list[dict[str, Any]]]] = {
+TABLES: dict[str, Callable[[Run, int], list[Row]]] = {
     "extensions": extension_rows,
     "adverse": adverse_rows,
     "gains": gain_rows,
@@ -313,23 +302,16 @@ TABLES: dict[str, Callable[[Runner, int], list[dict[str, Any]]]] = {
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--studies", type=int, default=400)
+    arguments = study_options(__doc__, 400)
     arguments.add_argument("--only", choices=TABLES, nargs="+", default=list(TABLES))
-    arguments.add_argument("--json")
     given = arguments.parse_args()
     began = time.perf_counter()
-    # Separate processes, not forks: they inherit only the seed.
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-
-        def run(one: Callable[[int], Any], studies: int) -> list[Any]:
-            return list(pool.map(one, range(studies), chunksize=5))
-
+    with simulated() as run:
         tables = {name: TABLES[name](run, given.studies) for name in given.only}
     seconds = round(time.perf_counter() - began, 1)
-    report("ways to a false recommendation", tables | {"seconds": seconds}, given.json)
-    rows = [row for table in tables.values() for row in table if "allowed" in row]
-    return int(any(row["false"] > row["allowed"] for row in rows))
+    rows = [row for table in tables.values() for row in table]
+    figures = tables | {"seconds": seconds}
+    return conclude_rows("ways to a false recommendation", figures, rows, given.json)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 
 from runner.errors import RunnerError
 
@@ -190,12 +189,7 @@ class CpuBinding:
         _move({thread: set(self._cpus) for thread in self._before})
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._before:
             main = self._before[os.getpid()]
             # A thread started meanwhile has inherited the binding.

@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.errors import RunnerError
@@ -118,19 +117,14 @@ class Runner:
         self._supervisor.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._supervisor.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._supervisor.__exit__(*error)
         while self._copies:
             self._copies.popitem()[1].close()
         if self._scratch is not None:
             self._scratch.close()
             self._scratch = None
-        self._confinement.__exit__(kind, error, trace)
+        self._confinement.__exit__(*error)
 
     def run(self, spec: LaunchSpec) -> RunRecord:
         """Execute ``spec`` once and describe the outcome; a failing program raises nothing.

@@ -12,7 +12,6 @@ import os
 import signal
 from contextlib import suppress
 
-YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 SYS_PTRACE = 1 << 19
 """The bit of the capability with which a process may read every other one."""
 _SET_PTRACER, _ANY = 0x59616D61, -1

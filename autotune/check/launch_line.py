@@ -16,8 +16,6 @@ from autotune.targets.launch_options import first_match
 from autotune.targets.wrapped_launcher import is_assignment, is_launcher, split_wrappers
 from runner.mpi.library import Library
 
-_ENV = "env"
-
 
 @dataclass(frozen=True)
 class LineOption:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.api.analysis_requests import AnovaRequest
 from autotune.cli.options import JsonOut, StoreUrl
@@ -12,9 +11,6 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.anova import print_analysis, print_parts
 from autotune.terminal.render import print_line, print_note, write_document
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

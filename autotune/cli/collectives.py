@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from autotune.api.requests import CollectivesRequest
 from autotune.cli.options import JsonOut, StoreUrl, rank_counts
 from autotune.cli.requests import takes_request
@@ -16,9 +14,6 @@ from autotune.terminal.render import (
     to_stderr,
     write_document,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

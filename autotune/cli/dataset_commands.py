@@ -6,7 +6,7 @@ Each command imports what it needs, so that the list does not wait for pandas or
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,9 +18,6 @@ from autotune.datasets.catalog import FOLDER, own_folder
 from autotune.terminal.datasets import print_classes, print_dataset, print_datasets
 from autotune.terminal.render import print_line, write_document
 from autotune.wording import count
-
-if TYPE_CHECKING:
-    pass
 
 dataset = typer.Typer(
     help="List, describe, trace, export and import datasets (measured runs as files).",

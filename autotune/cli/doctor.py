@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +10,6 @@ from autotune.cli.options import JsonOut, opt
 from autotune.cli.requests import ClusterName, Mpi
 from autotune.terminal.doctor import print_findings
 from autotune.terminal.render import write_document
-
-if TYPE_CHECKING:
-    pass
 
 
 def doctor(

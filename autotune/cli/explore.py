@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.api.requests import ExploreRequest
 from autotune.cli.options import JsonOut, StoreUrl
@@ -16,9 +15,6 @@ from autotune.terminal.campaign import (
     print_plan,
 )
 from autotune.terminal.render import to_stderr, write_document, write_json
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.api.requests import FeaturesRequest
 from autotune.cli.options import JsonOut, StoreUrl
@@ -17,9 +16,6 @@ from autotune.terminal.render import (
     write_document,
     write_json,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

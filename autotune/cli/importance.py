@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.api.analysis_requests import ImportanceRequest
 from autotune.cli.anova import one_source
@@ -12,9 +11,6 @@ from autotune.cli.requests import takes_request
 from autotune.files import write_text
 from autotune.terminal.importance import print_importance
 from autotune.terminal.render import print_line, write_document
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

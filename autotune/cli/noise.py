@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.study.study_request import NoiseRequest
 from autotune.terminal.noise import print_measured_noise
 from autotune.terminal.render import interruption, to_stderr, write_document
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

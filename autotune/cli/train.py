@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from autotune.api.analysis_requests import TrainRequest
 from autotune.cli.options import JsonOut, StoreUrl
@@ -15,9 +14,6 @@ from autotune.terminal.render import write_document
 from autotune.terminal.training import print_effects, print_training
 from runner.files.private_files import make_folder
 from runner.files.scratch import Scratch
-
-if TYPE_CHECKING:
-    pass
 
 
 @takes_request

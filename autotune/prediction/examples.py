@@ -9,10 +9,10 @@ import hashlib
 import json
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from autotune.anova.best_known import opub_of
 from autotune.calibration.response import CALIBRATIONS, Calibration
@@ -66,6 +66,8 @@ class ExampleOrigin(Protocol):
     def machine(self) -> str: ...
     @property
     def mpi(self) -> str: ...
+    @property
+    def runs(self) -> tuple[tuple[float, ...], ...]: ...
 
 
 Kind = TypeVar("Kind", bound=ExampleOrigin)
@@ -92,6 +94,27 @@ class ExampleSet(Generic[Kind]):
         """The libraries that are known, sorted."""
         return tuple(sorted({e.mpi for e in self.examples if e.mpi}))
 
+    def require_programs(self, programs: str, advice: str) -> None:
+        """Raise UsageError for fewer than three programs: each is left out to check a model."""
+        if len(self.apps) < 3:
+            place = ", ".join(self.sources) or "the training data"
+            raise UsageError(
+                f"{place}: {programs} ({', '.join(self.apps) or 'none'}); prediction needs at "
+                f"least 3, because each is left out in turn to validate the model{advice}",
+                code="training.too_few_programs",
+            )
+
+    def digest(self, row: Callable[[Kind], list[Any]]) -> str:
+        """SHA-256 (hex) over a row of each example and its runs, in any order of the examples.
+
+        Runs count with six digits: the last digits of a logarithm depend on the processor.
+        """
+        rows = sorted(
+            json.dumps([*row(e), [[f"{r:.6g}" for r in runs] for runs in e.runs]])
+            for e in self.examples
+        )
+        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
 
 @dataclass(frozen=True)
 class TrainingSet(ExampleSet[Example]):
@@ -107,37 +130,20 @@ class TrainingSet(ExampleSet[Example]):
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.apps) < 3:
-            place = ", ".join(self.sources) or "the training data"
-            raise UsageError(
-                f"{place}: {count(len(self.apps), 'program')} with features and runs "
-                f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, because "
-                "each is left out in turn to validate the model.\n"
-                + "\n".join(note.words for note in self.notes),
-                code="training.too_few_programs",
-            )
+        self.require_programs(
+            f"{count(len(self.apps), 'program')} with features and runs",
+            ".\n" + "\n".join(note.words for note in self.notes),
+        )
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) over features, settings and runs, in any order of the examples.
-
-        Runs count with six digits: the last digits of a logarithm depend on the processor.
-        """
-        rows = sorted(
-            json.dumps(
-                [
-                    e.key,
-                    e.app,
-                    e.ranks,
-                    e.cluster,
-                    e.features.vector(),
-                    [s.key for s in e.settings],
-                    [[f"{r:.6g}" for r in runs] for runs in e.runs],
-                ]
-            )
-            for e in self.examples
+        """Digest of features, settings and runs."""
+        return self.digest(
+            lambda e: [
+                *(e.key, e.app, e.ranks, e.cluster, e.features.vector()),
+                [s.key for s in e.settings],
+            ]
         )
-        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def distinct(examples: Iterable[Example]) -> tuple[Setting, ...]:

@@ -6,8 +6,6 @@ leave them at their defaults; the best known gain is that of all settings.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +17,6 @@ from autotune.anova.layout_rules import Choices
 from autotune.anova.layout_table import family_of
 from autotune.calibration.wire import NODE, Wire
 from autotune.datasets import Cell, Dataset, Landscape, load
-from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.prediction.examples import (
     ExampleSet,
@@ -69,35 +66,18 @@ class LayoutTrainingSet(ExampleSet[LayoutExample]):
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.apps) < 3:
-            place = ", ".join(self.sources) or "the training data"
-            raise UsageError(
-                f"{place}: layouts of {count(len(self.apps), 'program')} "
-                f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, because each "
-                "is left out in turn to validate the model; add datasets",
-                code="training.too_few_programs",
-            )
+        self.require_programs(f"layouts of {count(len(self.apps), 'program')}", "; add datasets")
 
     @cached_property
     def hash(self) -> str:
-        """SHA-256 (hex) over settings, points, parts and runs, in any order of the examples.
-
-        Numbers count with six digits: the last digits of a logarithm depend on the processor.
-        """
-        rows = sorted(
-            json.dumps(
-                [
-                    e.key,
-                    e.app,
-                    [s.key for s in e.settings],
-                    [[f"{x:.6g}" for x in row] for row in e.points.tolist()],
-                    [[f"{x:.6g}" for x in row] for row in e.parts.tolist()],
-                    [[f"{r:.6g}" for r in runs] for runs in e.runs],
-                ]
-            )
-            for e in self.examples
+        """Digest of settings, points, parts (six digits) and runs."""
+        return self.digest(
+            lambda e: [
+                *(e.key, e.app, [s.key for s in e.settings]),
+                [[f"{x:.6g}" for x in row] for row in e.points.tolist()],
+                [[f"{x:.6g}" for x in row] for row in e.parts.tolist()],
+            ]
         )
-        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def has_layouts(dataset: Dataset, cell: Cell) -> bool:

@@ -74,6 +74,23 @@ def load_text(path: Path) -> Text | None:
     return Text(text_of(main), None if side is None else text_of(side))
 
 
+def load_published(path: Path, refusal: str) -> tuple[Text, Header]:
+    """A published file with its header.
+
+    Raises UsageError if there is no file, or if autotune did not publish it: then ``refusal`` ends
+    the message.
+    """
+    text = load_text(path)
+    if text is None:
+        raise UsageError(
+            f"{path} does not exist; expected a file that autotune published",
+            code="published.missing",
+        )
+    if text.header is None:
+        raise UsageError(f"{path} was not published by autotune{refusal}", code="published.foreign")
+    return text, text.header
+
+
 def side_of(path: Path) -> Path:
     """The path of the file beside ``path`` that holds the header."""
     return path.with_name(path.name + SIDE)

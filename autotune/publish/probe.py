@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 
 from autotune.config.cluster import Cluster
 from autotune.publish.content import Content
@@ -50,13 +49,8 @@ class Prober:
         self.runner.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.runner.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self.runner.__exit__(*error)
         self._places.close()
 
     def place(self) -> Path:

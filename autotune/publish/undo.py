@@ -12,7 +12,7 @@ from autotune.publish.install import (
     BACKUP,
     Text,
     check_owners,
-    load_text,
+    load_published,
     put,
     read_companion,
     remove_companion,
@@ -38,17 +38,7 @@ def remove(path: Path, force: bool = False) -> str:
     backup is gone.
     """
     check_owners(path, None)
-    text = load_text(path)
-    if text is None:
-        raise UsageError(
-            f"{path} does not exist; expected a file that autotune published",
-            code="published.missing",
-        )
-    header = text.header
-    if header is None:
-        raise UsageError(
-            f"{path} was not published by autotune; it is left as it is", code="published.foreign"
-        )
+    text, header = load_published(path, "; it is left as it is")
     backup = previous_content(path, header)
     check_owners(path, backup)
     words = ""

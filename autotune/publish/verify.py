@@ -23,7 +23,7 @@ from autotune.publish.content import Content, Evidence, commutative_part
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
 from autotune.publish.header import Header, series
-from autotune.publish.install import Text, check_config, load_text
+from autotune.publish.install import Text, check_config, load_published, load_text
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import published
 from autotune.publish.published_text import Trust
@@ -263,18 +263,7 @@ def unchecked_evidence(header: Header) -> list[Note]:
 
 def published_header(path: Path) -> Header:
     """The header of the file at ``path``; raises UsageError if autotune did not publish it."""
-    text = load_text(path)
-    if text is None:
-        raise UsageError(
-            f"{path} does not exist; expected a file that autotune published",
-            code="published.missing",
-        )
-    header = text.header
-    if header is None:
-        raise UsageError(
-            f"{path} was not published by autotune: its header is missing", code="published.foreign"
-        )
-    return header
+    return load_published(path, ": its header is missing")[1]
 
 
 def cluster_of(header: Header, path: Path) -> Cluster:

@@ -54,11 +54,6 @@ class SlowLaunches:
         """Share of slow launches among the candidate's; 0 if it has no launches."""
         return self.slow / self.launches if self.launches else 0.0
 
-    @property
-    def default_rate(self) -> float:
-        """Share of slow launches among the default's; 0 if it has no launches."""
-        return self.default_slow / self.default_launches if self.default_launches else 0.0
-
 
 def slow_launches(
     slow: int,

@@ -18,7 +18,8 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, select
 
 from autotune.errors import UsageError
-from autotune.store.database import Database, Dialect
+from autotune.store.database import Database
+from autotune.store.dialect import Dialect
 from autotune.store.schema import PRODUCT, SCHEMA_VERSION, VIEWS, create_views, meta, metadata
 
 Step = Callable[[Connection, Dialect], None]

@@ -28,7 +28,7 @@ from sqlalchemy import (
     false,
 )
 
-from autotune.store.database import Dialect
+from autotune.store.dialect import Dialect
 
 SCHEMA_VERSION = 1
 PRODUCT = "mpi-autotune"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, Self
 
 from sqlalchemy import URL
@@ -13,17 +12,17 @@ from sqlalchemy import URL
 from autotune.errors import UsageError
 from autotune.store import (
     backup,
-    database,
     integrity,
     listing,
     migrate,
+    postgresql,
     pruning,
     runs,
     studies,
     trials,
 )
 from autotune.store.backup import Backup
-from autotune.store.database import BUSY_TIMEOUT_S, Database, Postgresql
+from autotune.store.database import BUSY_TIMEOUT_S, Database
 from autotune.store.findings import StoreFinding
 from autotune.store.keys import StudyKey
 from autotune.store.listing import StudyPage, StudyQuery
@@ -176,12 +175,7 @@ class Store(WorkerClaims):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # the database as a whole
@@ -298,10 +292,10 @@ class Store(WorkerClaims):
 
         Empty for a file: its writers are the users who may write the file.
         """
-        if not isinstance(self._database.dialect, Postgresql):
+        if not isinstance(self._database.dialect, postgresql.Postgresql):
             return frozenset()
         with self._database.read() as connection:
-            return database.writers(connection)
+            return postgresql.writers(connection)
 
     def store_document(
         self, study_id: int, name: str, document: Mapping[str, Any]

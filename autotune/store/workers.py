@@ -17,7 +17,8 @@ from sqlalchemy import Connection, Row, Select, case, insert, select, text, upda
 
 from autotune.store import schema as s
 from autotune.store import studies, trials
-from autotune.store.database import Database, Dialect
+from autotune.store.database import Database
+from autotune.store.dialect import Dialect
 from autotune.store.leases import GIVEN_UP, LEASE_S, Lease, LeaseWatch, Sign
 from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value, WorkerRecord
 from autotune.store.row_checks import all_rows, read_first

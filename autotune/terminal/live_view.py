@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.live import Live
@@ -85,18 +84,13 @@ class LiveView:
                 self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
         if self._live is not None:
-            self._live.__exit__(kind, error, trace)
+            self._live.stop()
             self._live = None
 
     def draw(self) -> None:

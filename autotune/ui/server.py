@@ -18,7 +18,6 @@ from autotune.ui.app import build
 from autotune.ui.connection import BoundedConnection
 
 HOST = "127.0.0.1"
-PORT = 8765
 _BACKLOG = 64
 """Connections that wait to be accepted."""
 _EVERYWHERE = ("0.0.0.0", "::")

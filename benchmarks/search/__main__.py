@@ -3,7 +3,6 @@
     python -m benchmarks.search                            functions, our own strategies
     python -m benchmarks.search --dataset NAME --split report --peers
     python -m benchmarks.search --fair                     all grids, peers also matched
-    python -m benchmarks.search --synthetic                the ten-parameter function
     python -m benchmarks.search families                   three families of noisy landscapes
     python -m benchmarks.search interactions               four families with interactions
     python -m benchmarks.search fidelity                   these with and without cheap runs
@@ -35,7 +34,6 @@ from benchmarks.search.peers import MATCHED, peer_names
 from benchmarks.search.picture import Contestants, draw
 from benchmarks.search.predicted import predicted_settings
 from benchmarks.search.replayed_search import MARKS
-from benchmarks.search.synthetic import gaps
 from benchmarks.search.tables import figures, pairs, printed, references
 
 OURS = ("auto", "ga", "ga:thesis", "random")
@@ -63,8 +61,6 @@ def main() -> int:
     names = _names(given)
     if given.traced:
         names.insert(1, f"auto{TRACED}")
-    if given.synthetic:
-        return gaps(names, given.seeds, given.json)
     cases = _cases(given)
     standings, absent = take_part(names, cases, _rules(given, cases))
     if given.fair:
@@ -173,7 +169,6 @@ def _arguments() -> argparse.ArgumentParser:
         help=f"all grids of datasets/, each peer also matched, {PROOFS} proofs",
     )
     parser.add_argument("--peers", action="store_true", help="the peers that are installed, too")
-    parser.add_argument("--synthetic", action="store_true", help="the ten-parameter function")
     parser.add_argument("--seeds", type=positive, default=50)
     parser.add_argument("--runs", type=positive, default=MARKS[-1], help="search runs")
     parser.add_argument(

@@ -13,7 +13,6 @@ from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.replay import Landscape
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
-from benchmarks.search.functions import additive as additive_function
 from benchmarks.search.functions import mpi
 
 Draw = Callable[[Setting, np.random.Generator], tuple[float, str]]
@@ -239,18 +238,6 @@ def wide(seed: int, *, null: bool = False) -> Land:
     single = min(map(known.ratio, _singles(known.space)))
     name = f"{'widenull' if null else 'wide'}-{seed}"
     return Land(name, known.space, draw, known.ratio, known.best, single, null)
-
-
-def additive(function: int) -> Land:
-    """Ten categorical parameters, 10 752 000 settings, no noise: what peers were measured on."""
-    known = additive_function(function)
-
-    def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
-        return known.ratio(setting), "ok"
-
-    single = min(map(known.ratio, _singles(known.space)))
-    name = f"additive-{function}"
-    return Land(name, known.space, draw, known.ratio, known.best, single, False)
 
 
 def _counts(rng: np.random.Generator) -> list[int]:

@@ -11,7 +11,6 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from runner.files import FLAGS, open_regular
 
@@ -49,12 +48,7 @@ class OpenFolder:
     def __enter__(self) -> OpenFolder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self._fd)
 
     def read(self, name: str, most: int) -> FileContent | None:

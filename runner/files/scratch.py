@@ -14,7 +14,6 @@ import shutil
 import stat
 import tempfile
 from pathlib import Path
-from types import TracebackType
 
 PREFIX = "autotune-"
 """Prefix of the name of every such folder."""
@@ -35,12 +34,7 @@ class Scratch:
     def __enter__(self) -> Path:
         return self.path
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

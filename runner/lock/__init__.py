@@ -27,7 +27,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal, NoReturn
 
 from runner.cpus import cpu_list, with_siblings
@@ -263,12 +262,7 @@ class MachineLock:
         if news.code != "lock.lost":
             self._reported_codes.add(news.code)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._is_entered:
             _OWN_LOCKS.remove(self)
             self._is_entered = False

@@ -155,17 +155,17 @@ class Hydra(Adapter):
         return reporting_library() is not None
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
-        words = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
-        words += self.placement_words(spec.placement, spec.oversubscribe)
-        words += self.rank_environment(spec.of(LIBRARY) | spec.variables)
+        arguments = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
+        arguments += self.placement_words(spec.placement, spec.oversubscribe)
+        arguments += self.rank_environment(spec.of(LIBRARY) | spec.variables)
         if spec.read_back:
-            words += self.rank_environment(self._reporting(spec, words, scratch))
-        return [*words, *self.program(spec)]
+            arguments += self.rank_environment(self._reporting(spec, arguments, scratch))
+        return [*arguments, *self.program(spec)]
 
-    def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
+    def _reporting(self, spec: LaunchSpec, arguments: list[str], scratch: Path) -> dict[str, str]:
         """The variables of the report; other libraries that the launch preloads are kept."""
         looked_at = self.ready_file(spec, scratch) is not None
-        preload = preload_among(words, spec.env)
+        preload = preload_among(arguments, spec.env)
         return report_variables(scratch, self._watch_list(spec), preload, looked_at)
 
     def _watch_list(self, spec: LaunchSpec) -> set[str]:

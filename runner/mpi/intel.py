@@ -93,8 +93,8 @@ class IntelMpi(Hydra):
         environment = {} if spec.clean_env else os.environ
         if {WAIT_MODE, YIELD} & {*environment, *spec.env}:
             spec = dataclasses.replace(spec, oversubscribe=False)
-        words = super().command(spec, scratch)
-        return [self._starter(), *([NONE] if spec.clean_env else []), *words[1:]]
+        arguments = super().command(spec, scratch)
+        return [self._starter(), *([NONE] if spec.clean_env else []), *arguments[1:]]
 
     def _starter(self) -> str:
         """The launcher, or what ``mpirun`` should start where PATH leads to another Hydra.
@@ -134,8 +134,8 @@ class IntelMpi(Hydra):
 
     def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """The launcher stays within its inherited affinity unless an option says otherwise."""
-        words = self.rank_environment({RESPECT: "1"}) if RESPECT in os.environ else []
-        return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+        options = self.rank_environment({RESPECT: "1"}) if RESPECT in os.environ else []
+        return dataclasses.replace(spec, launch_options=(*options, *spec.launch_options))
 
     def places_ranks(self, name: str) -> bool:
         return name == PIN or name.startswith(f"{PIN}_")
@@ -154,8 +154,8 @@ class IntelMpi(Hydra):
         # A variable of the launcher's files is listed as FILE:NAME.
         return {name.rpartition(":")[2] for name in super()._watch_list(spec)}
 
-    def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
-        variables = super()._reporting(spec, words, scratch)
+    def _reporting(self, spec: LaunchSpec, arguments: list[str], scratch: Path) -> dict[str, str]:
+        variables = super()._reporting(spec, arguments, scratch)
         if not variables or DEBUG in spec.of(LIBRARY):
             return variables
         return variables | {FILE_VARIABLE: str(scratch / FILE), DEBUG: str(LEVEL)}
@@ -230,8 +230,8 @@ def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
 def _binding_of(variables: Mapping[str, object]) -> str | None:
     """The ``bind_to`` that these variables set; None if they set none."""
     texts = {name: str(value) for name, value in variables.items()}
-    words = ("none", *BINDINGS)
-    return next((w for w in words if _pinning({"bind_to": w}).items() <= texts.items()), None)
+    bindings = ("none", *BINDINGS)
+    return next((w for w in bindings if _pinning({"bind_to": w}).items() <= texts.items()), None)
 
 
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:

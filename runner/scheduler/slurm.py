@@ -67,18 +67,18 @@ class SlurmScheduler(Scheduler):
             )
 
     def submit(self, job: Job) -> str:
-        words = [
+        arguments = [
             *("sbatch", "--parsable", "--exclusive", "--no-requeue", "--export=ALL"),
             *("--nodes", str(job.nodes), "--job-name", job.name),
             *("--output", str(job.log).replace("%", "%%")),
         ]
         if job.time_s is not None:
-            words += ["--time", str(math.ceil(job.time_s / 60))]
+            arguments += ["--time", str(math.ceil(job.time_s / 60))]
         if job.cwd is not None:
-            words += ["--chdir", job.cwd]
+            arguments += ["--chdir", job.cwd]
         # sbatch accepts only a script, so every word in it is quoted.
         script = f"#!/bin/sh\nexec {shlex.join(job.words)}\n"
-        answer = output_of([*words, *job.options], script, job.env)
+        answer = output_of([*arguments, *job.options], script, job.env)
         return answer.strip().partition(";")[0]
 
     def states(self, ids: Sequence[str]) -> dict[str, State]:

@@ -15,7 +15,6 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from runner import guard
@@ -58,12 +57,7 @@ class Supervisor:
     def __enter__(self) -> Supervisor:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -178,11 +172,11 @@ class _Server:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         # Re-entrant: the signal handler may call stop() in the thread that holds the lock.
         self._sending = threading.RLock()
-        words = [sys.executable, "-I", "-S", str(_START), str(theirs.fileno()), str(os.getpid())]
+        argv = [sys.executable, "-I", "-S", str(_START), str(theirs.fileno()), str(os.getpid())]
         with theirs:
             # A new session: Ctrl-C in the terminal reaches only the tuner.
             self.process = subprocess.Popen(
-                words,
+                argv,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,

@@ -118,10 +118,10 @@ def _shape_one(tool: str, node: Node, rate_bps: int, mtu: int) -> bool:
     # itself; the limit is far above that length, because packets over it are lost.
     bucket = max(2 * mtu, rate_bps // 8 // 1000)
     limit = max(64 * mtu, rate_bps // 8 // 10)
-    words = ["dev", "net0", "root", "tbf", "rate", f"{rate_bps}bit"]
-    words += ["burst", str(bucket), "limit", str(limit)]
+    arguments = ["dev", "net0", "root", "tbf", "rate", f"{rate_bps}bit"]
+    arguments += ["burst", str(bucket), "limit", str(limit)]
     process = subprocess.run(
-        ["nsenter", "-t", str(node.process.pid), "-n", tool, "qdisc", "replace", *words],
+        ["nsenter", "-t", str(node.process.pid), "-n", tool, "qdisc", "replace", *arguments],
         capture_output=True,
         timeout=20,
         check=False,

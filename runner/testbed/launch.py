@@ -73,14 +73,14 @@ def launch_words(testbed: Testbed, prrte: bool) -> tuple[str, ...]:
     nodes look alike and would bind the first rank of each node to the same CPU. The default is set
     as a parameter, not as ``--bind-to``, because that option may occur only once.
     """
-    words = ["--hostfile", str(testbed.hostfile)]
+    arguments = ["--hostfile", str(testbed.hostfile)]
     if prrte:
-        words += ["--prtemca", "plm_ssh_agent", str(testbed.agent)]
-        words += ["--prtemca", "prte_if_include", testbed.network]
-        return (*words, "--prtemca", "hwloc_default_binding_policy", "none")
-    words += ["--mca", "plm_rsh_agent", str(testbed.agent)]
-    words += ["--mca", "oob_tcp_if_include", testbed.network]
-    return (*words, "--mca", "hwloc_base_binding_policy", "none")
+        arguments += ["--prtemca", "plm_ssh_agent", str(testbed.agent)]
+        arguments += ["--prtemca", "prte_if_include", testbed.network]
+        return (*arguments, "--prtemca", "hwloc_default_binding_policy", "none")
+    arguments += ["--mca", "plm_rsh_agent", str(testbed.agent)]
+    arguments += ["--mca", "oob_tcp_if_include", testbed.network]
+    return (*arguments, "--mca", "hwloc_base_binding_policy", "none")
 
 
 def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran:

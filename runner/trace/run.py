@@ -130,8 +130,8 @@ def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]
     The variables do not go into the launcher's own environment, because the launcher must not load
     the library.
     """
-    words = adapter(library).rank_environment(variables)
-    return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+    options = adapter(library).rank_environment(variables)
+    return dataclasses.replace(spec, launch_options=(*options, *spec.launch_options))
 
 
 def _means(

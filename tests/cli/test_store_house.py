@@ -224,7 +224,7 @@ def test_the_file_gets_smaller(cli: Cli, database: Path) -> None:
 def test_a_writer_prevents_that_the_file_gets_smaller_and_nothing_else(
     cli: Cli, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("autotune.store.database.Sqlite.compact", lambda self, engine: False)
+    monkeypatch.setattr("autotune.store.sqlite.Sqlite.compact", lambda self, engine: False)
     asked = cli("store", "prune", *KEEP, "--yes", "--json", "done.json")
     assert asked.code == 0
     assert json.loads(Path("done.json").read_text())["compacted"] is False

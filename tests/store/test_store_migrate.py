@@ -12,7 +12,8 @@ from sqlalchemy import Connection
 
 from autotune.errors import UsageError, WorkError
 from autotune.store import Store
-from autotune.store.database import Database, Dialect
+from autotune.store.database import Database
+from autotune.store.dialect import Dialect
 from autotune.store.location import locate
 from autotune.store.migrate import CURRENT, Schema, prepare_schema
 from autotune.store.schema import SCHEMA_VERSION, metadata

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.cli import main
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.store import Store, database
+from autotune.store import Store, sqlite
 from tests.contract.store_samples import key, ok
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
@@ -63,7 +63,7 @@ def test_own_views_are_no_strangers(place: Path) -> None:
 
 
 def test_a_query_without_end_is_ended(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "LONGEST_S", 0.2)
+    monkeypatch.setattr(sqlite, "LONGEST_S", 0.2)
     with Store.open_read_only(place) as store:
         monkeypatch.setattr(store._database.dialect, "busy_timeout_s", 0.0)
         with pytest.raises(WorkError) as caught, store._database.read() as connection:
@@ -74,8 +74,8 @@ def test_a_query_without_end_is_ended(place: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_limit_ends_with_its_transaction(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A save of a replaced database is no transaction of the limit, and must not be ended."""
-    monkeypatch.setattr(database, "LONGEST_S", 0.0)
-    monkeypatch.setattr(database, "_STEPS", 1)
+    monkeypatch.setattr(sqlite, "LONGEST_S", 0.0)
+    monkeypatch.setattr(sqlite, "_STEPS", 1)
     with Store.open(place, busy_timeout_s=30.0) as store:
         monkeypatch.setattr(store._database.dialect, "busy_timeout_s", 0.0)
         with pytest.raises(AutotuneError):

@@ -8,13 +8,12 @@ of 5 % exceeds in 2.5 % of the cases at most; 400 studies refuse a true rate of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import pytest
 
+from benchmarks.harness.simulation import simulated
 from benchmarks.trust_simulation import (
     ADVERSE,
     EXTENSIONS,
@@ -33,8 +32,9 @@ STUDIES = 400
 
 def run(one: Callable[[int], Any], studies: int) -> list[Any]:
     """A study for every seed, on all cores."""
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        return list(pool.map(one, range(studies), chunksize=5))
+    with simulated() as every:
+        outcomes: list[Any] = every(one, studies)
+    return outcomes
 
 
 def test_the_bound_refuses_a_true_rate_of_ten_percent() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
-from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
 from runner.files.paths import exists, file_state, real_path
 from runner.mpi.abi import OPEN_MPI_ABI
@@ -39,12 +37,25 @@ from runner.mpi.openmpi.collectives import (
     operations_of,
     served_collectives,
 )
-from runner.mpi.openmpi.options import unbound, values_of
+from runner.mpi.openmpi.options import (
+    LIST_SIGN,
+    VARIABLE_LIST,
+    export_options,
+    joined_variables,
+    map_options,
+    placement_options,
+    shared_cores,
+    unbound,
+    values_of,
+    yield_options,
+)
 from runner.mpi.openmpi.parameters import (
     ENV_PREFIXES,
     PARAM_FILES,
     closed_parameters,
     installed_components,
+    library_file,
+    ompi_info_of,
     own_defaults,
     parameter_files,
     parameter_lines,
@@ -91,15 +102,10 @@ from runner.mpi.openmpi.windows import (
     without_windows,
 )
 from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology, open_mpi_layout
-from runner.scheduler import allocation
 from runner.types import LIBRARY, TRANSPORT, WINDOWS, LaunchSpec, ReadBack
 
-_LIST, _LIST_SIGN = "mca_base_env_list", ";"
-"""The parameter with variables for all ranks, and their separator."""
-_YIELD = "mpi_yield_when_idle"
 _MOST_BYTES = 16 * MIB
 """Limit for the values that a rank wrote."""
-_BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -174,27 +180,27 @@ class OpenMPI(Adapter):
 
     @classmethod
     def complete(cls, library: Library) -> Library:
-        return dataclasses.replace(library, params=read_parameters(_ompi_info_of(library)))
+        return dataclasses.replace(library, params=read_parameters(ompi_info_of(library)))
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
-        words = [self.library.launcher, "-n", str(spec.ranks)]
-        words += [*self._yielding(spec), *spec.launch_options]
-        words += self.placement_words(self._spread(spec), spec.oversubscribe)
+        arguments = [self.library.launcher, "-n", str(spec.ranks)]
+        arguments += [*self._yielding(spec), *spec.launch_options]
+        arguments += self.placement_words(self._spread(spec), spec.oversubscribe)
         own = spec.of(LIBRARY) | watching_windows(spec)
         for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
-                words += [option, name, value]
+                arguments += [option, name, value]
         exports = {k: v for k, v in spec.variables.items() if not k.startswith(ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
             exports |= {"HOME": os.environ["HOME"]}
         if self._logs_ucx(spec):
             exports = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | exports
-        words += self._export_words(spec, exports)
-        words += self._log_options(spec)
+        arguments += export_options(exports, self._site_variables(spec))
+        arguments += self._log_options(spec)
         if spec.read_back:
-            words += ["--mca", "mpi_show_mca_params", "all"]
-            words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
-        return [*words, *self.program(spec)]
+            arguments += ["--mca", "mpi_show_mca_params", "all"]
+            arguments += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
+        return [*arguments, *self.program(spec)]
 
     def _logs_ucx(self, spec: LaunchSpec) -> bool:
         """True if UCX should write its log because it is known to have a part in the launch.
@@ -260,13 +266,13 @@ class OpenMPI(Adapter):
         keep the inherited affinity, unless the spec asks for a binding. If that binding leaves
         ``cpus``, read-back shows it.
         """
-        words = unbound(spec, self.prrte)
+        options = unbound(spec, self.prrte)
         cores = cpu_list(core_numbers(cpus))
         if self.prrte:
-            words = ("--prtemca", "hwloc_default_cpu_list", cores, *words)
+            options = ("--prtemca", "hwloc_default_cpu_list", cores, *options)
         elif "map_by" not in spec.placement:
-            words = ("--mca", "hwloc_base_cpu_list", cores)
-        return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+            options = ("--mca", "hwloc_base_cpu_list", cores)
+        return dataclasses.replace(spec, launch_options=(*options, *spec.launch_options))
 
     def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
         if self.prrte:
@@ -285,41 +291,10 @@ class OpenMPI(Adapter):
         return spec.placement
 
     def _yielding(self, spec: LaunchSpec) -> tuple[str, ...]:
-        """Options that make the ranks of an oversubscribed launch on named hosts yield.
-
-        Both generations do so by themselves only on the launcher's own node: the daemons of other
-        nodes do not pass it on to their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB
-        took 12 ms instead of 1.1). If the spec names the parameter itself, no option is added: 4.1
-        joins the values of a parameter that is given twice.
-        """
-        is_set = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
-        variable = f"{ENV_PREFIXES[0]}{_YIELD}"
-        is_set = is_set or variable in spec.env or variable in os.environ
-        if is_set or not (spec.oversubscribe and self.names_hosts(spec)):
-            return ()
-        return ("--mca", _YIELD, "1")
+        return yield_options(spec) if spec.oversubscribe and self.names_hosts(spec) else ()
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
-        words: list[str] = []
-        map_by = placement.get("map_by")
-        if self.prrte:
-            modifier = ":OVERSUBSCRIBE" if oversubscribe else ""
-            if map_by or modifier:
-                words += ["--map-by", f"{map_by or ''}{modifier}"]
-        else:
-            if oversubscribe:
-                words.append("--oversubscribe")
-            if map_by:
-                words += ["--map-by", map_by]
-        if "rank_by" in placement:
-            words += ["--rank-by", placement["rank_by"]]
-        if "bind_to" in placement:
-            bind = placement["bind_to"]
-            # Without the modifier the launcher refuses to bind two ranks to one core.
-            may_overload = bind == "none" or "overload-allowed" in bind
-            overload = ":overload-allowed" if oversubscribe and not may_overload else ""
-            words += ["--bind-to", bind + overload]
-        return words
+        return placement_options(placement, oversubscribe, self.prrte)
 
     def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
         env = {
@@ -343,36 +318,20 @@ class OpenMPI(Adapter):
         return env
 
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
-        return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
-
-    def _export_words(self, spec: LaunchSpec, variables: Mapping[str, str]) -> list[str]:
-        """:meth:`rank_environment`, combined with the list of variables that the site's file may
-        have.
-
-        4.1 refuses to start with both; the list on the command line has the site's variables, too.
-        """
-        of_site = self._site_variables(spec)
-        values = variables.values()
-        if not variables or not of_site or any(_LIST_SIGN in value for value in values):
-            return self.rank_environment(variables)
-        of_site = [word for word in of_site if word.partition("=")[0] not in variables]
-        own = [f"{name}={value}" for name, value in variables.items()]
-        return ["--mca", _LIST, _LIST_SIGN.join([*of_site, *own])]
+        return export_options(variables, ())
 
     def _site_variables(self, spec: LaunchSpec) -> list[str]:
         """The variables in the list that a parameter file or the environment sets, for 4.1."""
         if self.prrte or spec.clean_env:
             return []
         around = self._around(spec)
-        lists = [value for name, value in around.items() if parameter_of(name) == _LIST]
-        return [word for word in lists[0].split(_LIST_SIGN) if word] if lists else []
+        lists = [value for name, value in around.items() if parameter_of(name) == VARIABLE_LIST]
+        return [word for word in lists[0].split(LIST_SIGN) if word] if lists else []
 
     def forwarding(self, variables: Mapping[str, str]) -> dict[str, str]:
         # 4.1 refuses the parameter beside an option -x, so a file with it would break launches.
-        values = variables.values()
-        if not variables or not self.prrte or any(_LIST_SIGN in value for value in values):
-            return {}
-        return {_LIST: _LIST_SIGN.join(f"{n}={v}" for n, v in sorted(variables.items()))}
+        joined = joined_variables(dict(sorted(variables.items()))) if self.prrte else ""
+        return {VARIABLE_LIST: joined} if joined else {}
 
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
@@ -402,21 +361,7 @@ class OpenMPI(Adapter):
         launch_options: Sequence[str] = (),
         oversubscribe: bool = False,
     ) -> dict[str, str]:
-        """The placement with a binding that gives each rank as many cores as it has workers.
-
-        Open MPI binds a small number of processes to one core each. A process with several workers
-        needs ``PE=`` with ``--bind-to core``; no other pair of options works together in 4.1 and
-        5.0. If the setting asks for a wider binding or none, the placement stays. With more ranks
-        than cores 5.0 cannot share out cores, so nothing is bound.
-        """
-        words = dict(placement)
-        is_set = any(word in _BINDING_WORDS for word in launch_options)
-        is_set = is_set or "PE=" in words.get("map_by", "").upper()
-        if workers == 1 or is_set or words.get("bind_to", "core") != "core":
-            return words
-        if oversubscribe:
-            return words | {"bind_to": "none"}
-        return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
+        return shared_cores(placement, workers, launch_options, oversubscribe)
 
     def places_ranks(self, name: str) -> bool:
         return _PLACES_RANKS.fullmatch(name) is not None
@@ -426,18 +371,10 @@ class OpenMPI(Adapter):
         if not self.on_this_machine(spec):
             return None
         bare = dataclasses.replace(spec, program=("true",), stdin=None, read_back=False)
-        first, *words = self.command(bare, Path())
+        launcher, *arguments = self.command(bare, Path())
+        options = map_options(spec, self.prrte, self.names_hosts(spec))
         # ORTE prints the map, and then complains that nothing was launched.
-        display = ["--display", "map"] if self.prrte else ["--display-devel-map"]
-        if not self.prrte and self._has_no_slots(spec):
-            display += ["--host", f"localhost:{spec.ranks}"]
-        words = [first, *display, "--do-not-launch", *words]
-        return LayoutQuery(words, fails=not self.prrte)
-
-    def _has_no_slots(self, spec: LaunchSpec) -> bool:
-        """True if ORTE would learn the number of slots only from the daemon that it launches."""
-        known = spec.oversubscribe or self.names_hosts(spec) or allocation(os.environ).nodes
-        return not known
+        return LayoutQuery([launcher, *options, *arguments], fails=not self.prrte)
 
     def layout_in(self, output: str, spec: LaunchSpec, topology: Topology) -> RankLayout | None:
         return open_mpi_layout(output, spec.ranks, topology)
@@ -448,12 +385,7 @@ class OpenMPI(Adapter):
 
     @cached_property
     def _shared_library(self) -> str:
-        """Path of the library for mpi4py to load; "" if it does not exist."""
-        prefix = self._prefix
-        paths = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
-        # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
-        paths = paths or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
-        return str(paths[0]) if paths else ""
+        return library_file(self._prefix)
 
     @cached_property
     def _prefix(self) -> Path:
@@ -482,7 +414,7 @@ class OpenMPI(Adapter):
         ours = values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
         params = self.library.params
         if self._site_variables(spec):
-            ours |= {_LIST: ""}
+            ours |= {VARIABLE_LIST: ""}
         inherited_settings = inherited_values(run_values, ours, spec, params)
         requests = spec.of(LIBRARY) | spec.expected
         read_back = {
@@ -543,7 +475,7 @@ class OpenMPI(Adapter):
 
     @property
     def _ompi_info(self) -> str:
-        return str(_ompi_info_of(self.library))
+        return str(ompi_info_of(self.library))
 
     def collective_components(self) -> list[str]:
         priorities = component_priorities(self.library.params)
@@ -590,22 +522,6 @@ class OpenMPI(Adapter):
             for name, value in read_parameter_file(path).items():
                 settings[f"{path}:{name}"] = value
         return settings
-
-
-def _ompi_info_of(library: Library) -> Path:
-    """The command that lists the parameters; raises RunnerError if there is none."""
-    info = Path(library.bin) / "ompi_info"
-    if exists(info):
-        return info
-    path = shutil.which("ompi_info")
-    if path is None:
-        raise RunnerError(
-            f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
-            f"found in {library.bin}; without it no parameter can be checked.  Install the "
-            "complete package.",
-            code="mpi.parameter_list",
-        )
-    return Path(path)
 
 
 def _lines(path: Path) -> list[str]:

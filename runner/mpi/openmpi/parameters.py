@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
-from runner.files.paths import real_path
+from runner.files.paths import exists, real_path
 from runner.mpi.hosts import DEFAULT_HOSTFILE, DEFAULT_HOSTFILES
 from runner.mpi.library import Library, ParamInfo
 from runner.mpi.output import output_of
@@ -326,3 +327,27 @@ def parameter_of(setting: str) -> str:
     name = setting.rpartition(":")[2].removeprefix(ENV_PREFIXES[0])
     plain = name.removeprefix(ENV_PREFIXES[1])
     return DEFAULT_HOSTFILE if plain in DEFAULT_HOSTFILES else name
+
+
+def ompi_info_of(library: Library) -> Path:
+    """The command that lists the parameters; raises RunnerError if there is none."""
+    info = Path(library.bin) / "ompi_info"
+    if exists(info):
+        return info
+    path = shutil.which("ompi_info")
+    if path is None:
+        raise RunnerError(
+            f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
+            f"found in {library.bin}; without it no parameter can be checked.  Install the "
+            "complete package.",
+            code="mpi.parameter_list",
+        )
+    return Path(path)
+
+
+def library_file(prefix: Path) -> str:
+    """Path of an installation's library for mpi4py to load; "" if it does not exist."""
+    paths = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
+    # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
+    paths = paths or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
+    return str(paths[0]) if paths else ""

@@ -65,13 +65,6 @@ class Task:
         target = other if isinstance(other, int) else other.id
         self.dependencies = [edge for edge in self.dependencies if edge.target != target]
 
-    def edge_to(self, target: int) -> Dependency:
-        """The edge to a task; raises :class:`GraphError` if it does not exist."""
-        for edge in self.dependencies:
-            if edge.target == target:
-                return edge
-        raise GraphError(f"task {self.id} has no edge to task {target}", code="tarragon.graph")
-
     def vinit(self) -> None:
         """Called once before the graph runs; all edges exist.  By default the task is ready."""
         self.state = EXEC

@@ -9,13 +9,13 @@ process grid need not be square.
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 from runner.programs.apps.cannon import regions
 from runner.programs.apps.cannon.matrices import Layout, Matrix
 from runner.programs.apps.cannon.part import Blocks, Part
-from runner.programs.apps.common.meter import RunTimes, timed_job
+from runner.programs.apps.common.mated import JobClock
+from runner.programs.apps.common.meter import RunTimes
 from runner.runtimes import mate
 
 GRAPH = mate.Graph("cannon")
@@ -55,7 +55,7 @@ class OnMate:
             Part(layout, comm.rank, local, blocks, config.split)
             for local in range(layout.local_count)
         ]
-        self._begin = self._end = 0.0
+        self._clock = JobClock()
 
     @property
     def c(self) -> dict[tuple[int, int], Matrix]:
@@ -69,7 +69,7 @@ class OnMate:
         """Compute the product and add it up this number of times, after a barrier."""
         count = iterations * self._layout.blocks // self._group
         report = mate.run(self._main, self._config, count, comm=self._comm)
-        return timed_job(self._end - self._begin, report, self._parts)
+        return self._clock.times(report, self._parts)
 
     async def _main(self, ctx: mate.Context, count: int) -> None:
         part = self._parts[ctx.local_rank]
@@ -79,15 +79,4 @@ class OnMate:
             ctx.add_local_neighbor(local)
         # No iterations load the compiled regions before the clock starts.
         await ctx.execute(GRAPH, 0, state=part)
-        await ctx.barrier()
-        if ctx.local_rank == 0:
-            # The clock starts before the timers and stops after them, so that it covers everything
-            # they count.
-            self._begin = perf_counter()
-            ctx.reset_timers()
-        await ctx.local_barrier()
-        await ctx.execute(GRAPH, count, state=part)
-        await ctx.local_barrier()
-        if ctx.local_rank == 0:
-            ctx.stop_timers()
-            self._end = perf_counter()
+        await self._clock.time(ctx, self._parts, lambda: ctx.execute(GRAPH, count, state=part))

@@ -12,14 +12,14 @@ values; tests/apps/test_cloverleaf3d.py provokes this.
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 from runner.programs.apps.cloverleaf3d import regions
 from runner.programs.apps.cloverleaf3d.part import BODIES, Part
 from runner.programs.apps.cloverleaf3d.problem import PHASES
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import RunTimes, timed_job
+from runner.programs.apps.common.mated import JobClock
+from runner.programs.apps.common.meter import RunTimes
 from runner.runtimes import mate
 
 
@@ -75,12 +75,12 @@ class OnMate:
         for part in self._parts:
             part.connect(self._parts)
         self.blocks = [part.block for part in self._parts]
-        self._begin = self._end = 0.0
+        self._clock = JobClock()
 
     def solve(self, steps: int) -> RunTimes:
         """Make this number of time steps, after an untimed one and a barrier."""
         report = mate.run(self._main, self._config, steps, comm=self._comm)
-        return timed_job(self._end - self._begin, report, self._parts)
+        return self._clock.times(report, self._parts)
 
     async def _main(self, ctx: mate.Context, steps: int) -> None:
         part = self._parts[ctx.local_rank]
@@ -91,20 +91,7 @@ class OnMate:
         await self._step(ctx, part, 1)
         await ctx.local_barrier()
         part.block.reset()
-        await ctx.barrier()
-        if ctx.local_rank == 0:
-            # The other ranks of the process wait meanwhile. The clock starts before the timers and
-            # stops after them, so that it covers everything they count.
-            for each in self._parts:
-                each.kernels_s.fill(0.0)
-            self._begin = perf_counter()
-            ctx.reset_timers()
-        await ctx.local_barrier()
-        await self._step(ctx, part, steps)
-        await ctx.local_barrier()
-        if ctx.local_rank == 0:
-            ctx.stop_timers()
-            self._end = perf_counter()
+        await self._clock.time(ctx, self._parts, lambda: self._step(ctx, part, steps))
 
     async def _step(self, ctx: mate.Context, part: Part, steps: int) -> None:
         part.last = steps * PHASES * part.stages

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any, Protocol
 
 from runner.programs.apps.common.errors import AppError, AppUsageError
-from runner.programs.apps.common.meter import RunTimes
+from runner.programs.apps.common.meter import KernelCounter, RunTimes, timed_of
 from runner.programs.apps.common.options import OptionParser, positive
 from runner.published_layout import (
     PublishedLayout,
@@ -124,6 +125,41 @@ def as_usage_error(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[No
         yield
     except kind as error:
         raise AppUsageError(str(error), code=error.code) from None
+
+
+class JobClock:
+    """The clock of a process of a MATE job, from when all its ranks begin until all have ended."""
+
+    def __init__(self) -> None:
+        self._begin = self._end = 0.0
+
+    async def time(
+        self,
+        ctx: mate.Context,
+        pieces: Iterable[KernelCounter],
+        work: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Do a rank's work after a barrier; ``pieces``: those of all ranks of the process."""
+        await ctx.barrier()
+        if ctx.local_rank == 0:
+            # The other ranks of the process wait meanwhile. The clock starts before the timers and
+            # stops after them, so that it covers everything they count.
+            for each in pieces:
+                each.kernels_s.fill(0.0)
+            self._begin = perf_counter()
+            ctx.reset_timers()
+        await ctx.local_barrier()
+        await work()
+        await ctx.local_barrier()
+        if ctx.local_rank == 0:
+            ctx.stop_timers()
+            self._end = perf_counter()
+
+    def times(self, report: mate.Report, pieces: Iterable[KernelCounter]) -> RunTimes:
+        """The times of the process."""
+        totals = report.totals()
+        traffic = int(totals["messages"]), int(totals["bytes"])
+        return timed_of(self._end - self._begin, report.workers, pieces, traffic)
 
 
 def largest(comm: Any, value: float) -> float:

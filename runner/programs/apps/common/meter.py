@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.runtimes.workers.timers import Report, WorkerTimes
+from runner.runtimes.workers.timers import WorkerTimes
 
 V = TypeVar("V")
 PHASES = ("compute", "mpi", "buffering", "waiting")
@@ -129,13 +129,6 @@ def timed_of(
     _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
     meters = [meter_of(times, sampled_s, sampled_cpu_s) for times in workers]
     return RunTimes(wall_s, meters, kernels_s[:, 0].tolist(), *traffic, task_waiting)
-
-
-def timed_job(wall_s: float, report: Report, pieces: Iterable[KernelCounter]) -> RunTimes:
-    """The times of a process of a MATE job."""
-    totals = report.totals()
-    traffic = int(totals["messages"]), int(totals["bytes"])
-    return timed_of(wall_s, report.workers, pieces, traffic)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 
 from runner.programs.apps.common.faces import Copies, Faces, FaceTables, Field, Message
 from runner.programs.apps.common.layout import Face, Layout
-from runner.programs.apps.common.meter import SAMPLE, RunTimes, timed_job
+from runner.programs.apps.common.mated import JobClock
+from runner.programs.apps.common.meter import SAMPLE, RunTimes
 from runner.runtimes import mate
 
 
@@ -107,7 +107,7 @@ class MateSolver(ABC):
     def __init__(self, comm: Any, layout: Layout, config: mate.Config) -> None:
         self._comm, self._layout, self._config = comm, layout, config
         self._parts: Sequence[Part] = [self._part(local) for local in range(layout.local_count)]
-        self._begin = self._end = 0.0
+        self._clock = JobClock()
 
     @abstractmethod
     def _part(self, local: int) -> Part:
@@ -120,7 +120,7 @@ class MateSolver(ABC):
     def run(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier; field 0 holds the newest values."""
         report = mate.run(self._main, self._config, iterations, comm=self._comm)
-        return timed_job(self._end - self._begin, report, self._parts)
+        return self._clock.times(report, self._parts)
 
     async def _main(self, ctx: mate.Context, iterations: int) -> None:
         part = self._parts[ctx.local_rank]
@@ -129,20 +129,7 @@ class MateSolver(ABC):
         # clock starts; a call without iterations loads the compiled regions.
         await part.exchange(0)
         await self._iterate(ctx, part, 0)
-        await ctx.barrier()
-        if ctx.local_rank == 0:
-            # The other ranks of the process wait meanwhile. The clock starts before the timers and
-            # stops after them, so that it covers everything they count.
-            for each in self._parts:
-                each.kernels_s.fill(0.0)
-            self._begin = perf_counter()
-            ctx.reset_timers()
-        await ctx.local_barrier()
-        await self._iterate(ctx, part, iterations)
-        await ctx.local_barrier()
-        if ctx.local_rank == 0:
-            ctx.stop_timers()
-            self._end = perf_counter()
+        await self._clock.time(ctx, self._parts, lambda: self._iterate(ctx, part, iterations))
 
     def _rank(self, face: Face) -> int:
         """The global rank behind a face."""

@@ -10,7 +10,6 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,12 +100,7 @@ class Team:
             thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import socket
-from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common.meter import RunTimes, timed_job
+from runner.programs.apps.common.mated import JobClock
+from runner.programs.apps.common.meter import RunTimes
 from runner.programs.apps.common.mpi import agree
 from runner.programs.apps.flowcart import cycle, regions
 from runner.programs.apps.flowcart.domain import Domain, as_it_is
@@ -38,7 +38,7 @@ class OnMate:
         self._owners = mesh.shares(comm.size * config.ranks_per_process)
         graph = regions.GRAPH if comm.size > 1 else regions.LOCAL_GRAPH
         self._graph = graph if config.core == "native" else _in_python(graph)
-        self._begin = self._end = 0.0
+        self._clock = JobClock()
         self.stolen_regions = 0
         """Number of regions that this process has run for other processes in the last run."""
         self._parts: list[Part] = []
@@ -85,7 +85,7 @@ class OnMate:
         """Run this number of cycles from the domain's values, after a barrier."""
         report = self._run(cycles)
         self.stolen_regions = int(report.totals()["stolen"])
-        return timed_job(self._end - self._begin, report, self._parts)
+        return self._clock.times(report, self._parts)
 
     def _run(self, cycles: int) -> mate.Report:
         return mate.run(self._main, self._config, cycles, comm=self._comm, arena=self._arena)
@@ -98,17 +98,6 @@ class OnMate:
         # The connections are open and the compiled regions loaded before the clock starts.
         await part.connect()
         await ctx.execute(self._graph, 0, state=part)
-        await ctx.barrier()
-        if ctx.local_rank == 0:
-            # The other ranks of the process wait meanwhile. The clock starts before the timers and
-            # stops after them, so that it covers everything they count.
-            for each in self._parts:
-                each.kernels_s.fill(0.0)
-            self._begin = perf_counter()
-            ctx.reset_timers()
-        await ctx.local_barrier()
-        await ctx.execute(self._graph, cycles * cycle.COUNT, state=part)
-        await ctx.local_barrier()
-        if ctx.local_rank == 0:
-            ctx.stop_timers()
-            self._end = perf_counter()
+        await self._clock.time(
+            ctx, self._parts, lambda: ctx.execute(self._graph, cycles * cycle.COUNT, state=part)
+        )
