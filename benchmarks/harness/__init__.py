@@ -6,7 +6,7 @@
   are kept in a file are not run again.
 - :mod:`.contest` tunes contestants with as many settings each.
 - :mod:`.figures` are ratios with intervals, and the rows of a table.
-- :mod:`.simulation` runs simulated studies on all cores.
+- ``simulation.py`` runs simulated studies on all cores.
 
 ``python -m benchmarks.claim NAME`` runs a claim. Benchmarks that cannot be said in a table take the
 parts that they need. Nothing here needs more than numpy unless a line names an application.
