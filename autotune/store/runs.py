@@ -164,37 +164,15 @@ def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
     return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
 
 
-def table(connection: Connection, study_id: int, output: bool) -> dict[str, list[Any]]:
-    """All runs of a study in order, column by column, with ``read_back`` as JSON text.
-
-    ``output``: include the programs' output, by far the largest part. No records are created,
-    because a study may have a hundred thousand runs.
-    """
-    of_study = s.run.c.study_id == study_id
-    record_columns = [name for name in COLUMNS if output or name not in OUTPUT]
-    selection = {
-        "id": s.run.c.id,
-        "run": s.run.c.number,
-        "trial": s.trial.c.number,
-        "setting": s.run.c.setting_key,
-        **{name: s.run.c[name] for name in ("phase", "block", "position", *record_columns)},
-        "trial_id": s.run.c.trial_id,
-        "read_back": s.run.c.read_back_id,
-    }
-    query = (
-        select(*(column.label(name) for name, column in selection.items()))
-        .select_from(s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id))
-        .where(of_study)
-    )
-    with _pause_collection():
-        rows = sorted(all_rows(connection, query, optional=("trial",)), key=itemgetter(1))
-        columns = (
-            dict(zip(selection, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-        )
-        columns = {name: columns.get(name, []) for name in selection if name != "id"}
-        texts = read_back_texts(connection, [of_study])
-        columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
-    return columns
+def page_conditions(
+    connection: Connection, study_id: int, size: int
+) -> Iterator[ColumnElement[bool]]:
+    """The conditions of the runs of a study in order, at most ``size`` runs for each."""
+    query = select(s.run.c.number).where(s.run.c.study_id == study_id).order_by(s.run.c.number)
+    numbers = list(connection.scalars(query))
+    for first in range(0, len(numbers), size):
+        last = min(first + size, len(numbers)) - 1
+        yield s.run.c.number.between(numbers[first], numbers[last])
 
 
 def known_runs(
@@ -236,12 +214,8 @@ def read_through(connection: Connection, study_id: int) -> None:
 
     A damaged row is left out or raises, as the store of the connection does.
     """
-    of_study = s.run.c.study_id == study_id
-    query = select(s.run.c.number).where(of_study).order_by(s.run.c.number)
-    numbers = list(connection.scalars(query))
-    for first in range(0, len(numbers), _PAGE):
-        page_numbers = numbers[first : first + _PAGE]
-        _load(connection, [of_study, s.run.c.number.between(page_numbers[0], page_numbers[-1])])
+    for of_page in page_conditions(connection, study_id, _PAGE):
+        _load(connection, [s.run.c.study_id == study_id, of_page])
 
 
 def one(connection: Connection, study_id: int, order: int) -> StoredRun:
@@ -276,7 +250,7 @@ def _load(
     place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
-    with _pause_collection():
+    with pause_collection():
         # All rows are fetched at once, since each row would cost a driver call. They are sorted
         # here: if SQLite sorts, it reads a whole study in order to find one setting.
         rows = sorted(all_rows(connection, query, optional=("trial",)), key=order)
@@ -307,7 +281,7 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
 
 
 @contextmanager
-def _pause_collection() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Switch off garbage collection, which takes a third of the time: many objects are created."""
     was = gc.isenabled()
     gc.disable()
@@ -448,7 +422,6 @@ _AS_THEY_ARE = (
 )
 _PRINTED_COLUMNS = ("printed_id", "printed_change")
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
-INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns of a record."""
 OUTPUT = ("stdout_tail", "stderr_tail")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -17,6 +17,7 @@ from autotune.store import (
     migrate,
     postgresql,
     pruning,
+    run_tables,
     runs,
     studies,
     trials,
@@ -33,18 +34,20 @@ from autotune.store.model import (
     StoredRun,
     StudyRecord,
     StudySummary,
+    TrialDraft,
     TrialRecord,
     Value,
 )
 from autotune.store.pruning import Pruned, PruneRule
 from autotune.store.row_checks import Damage
-from autotune.store.workers import WorkerClaims, database_now
+from autotune.store.trial_reader import TrialReader
+from autotune.store.workers import WorkerClaims
 from runner.files.paths import exists, is_file
 from runner.files.scratch import Scratch
 from runner.types import RunRecord
 
 
-class Store(WorkerClaims):
+class Store(TrialReader, WorkerClaims):
     """The results database; every method is one transaction.
 
     A returned method's changes are durable; a method that raises changes nothing. Methods raise
@@ -356,9 +359,10 @@ class Store(WorkerClaims):
 
         ``attrs`` are JSON and come back unchanged. :meth:`beat` renews its lease.
         """
+        draft = TrialDraft(setting, key, attrs or {})
         with self._database.write() as connection:
-            at = database_now(connection, self._database.dialect)
-            return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
+            studies.lock(connection, study_id)
+            return trials.add(connection, self._database.dialect, study_id, draft, origin)
 
     def finish_trial(
         self,
@@ -374,16 +378,6 @@ class Store(WorkerClaims):
         """
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
-
-    def studies_with(self, names: Collection[str]) -> list[int]:
-        """Ids of the studies that tried a value of one of these parameters, the newest first."""
-        with self._database.read() as connection:
-            return trials.studies_with(connection, names)
-
-    def trials(self, study_id: int, since: int = 0) -> list[TrialRecord]:
-        """Trials from the number ``since`` on, in order, including running ones."""
-        with self._database.read() as connection:
-            return trials.listing(connection, study_id, since)
 
     # runs
 
@@ -420,13 +414,14 @@ class Store(WorkerClaims):
                 launched,
             )
 
-    def run_columns(self, study_id: int, output: bool = False) -> dict[str, list[Any]]:
-        """All runs of a study in order as columns, for tables; lists and dictionaries are JSON.
+    def run_columns(self, study_id: int, output: bool = False) -> Iterator[dict[str, list[Any]]]:
+        """All runs of a study in order as columns, some thousand runs at a time, for tables.
 
-        ``output``: include the programs' output (``stdout_tail``, ``stderr_tail``).
+        Lists and dictionaries are JSON. ``output``: include the programs' output
+        (``stdout_tail``, ``stderr_tail``). All parts are of one state of the database.
         """
         with self._database.read() as connection:
-            return runs.table(connection, study_id, output)
+            yield from run_tables.tables(connection, study_id, output)
 
     def runs(
         self,

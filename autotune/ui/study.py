@@ -16,7 +16,7 @@ from autotune.api.live import live_state
 from autotune.api.status import state_of
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.page import Section
-from autotune.report.parallel import parallel_coordinates
+from autotune.report.parallel import LINES, parallel_coordinates
 from autotune.report.study import study_section
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.study_status import FINISHED
@@ -82,7 +82,7 @@ def _name(study: StudyRecord) -> str:
 
 
 def _parallel(store: Store, study: StudyRecord) -> str:
-    drawing = parallel_coordinates(store.trials(study.id))
+    drawing = parallel_coordinates(store.best_trials(study.id, LINES))
     return plain_svg(drawing) if drawing else ""
 
 
