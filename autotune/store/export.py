@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.errors import UsageError, WorkError
 from autotune.store.model import StudyRecord, Value
-from autotune.store.run_tables import column_kinds
+from autotune.store.run_columns import column_kinds
 from autotune.store.store import Store
 from autotune.store.text import clean, dump
 from runner.files import atomic_file
@@ -22,7 +22,7 @@ from runner.files.paths import exists, is_folder
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyarrow import RecordBatch, Schema
+    from pyarrow import Array, DataType, RecordBatch, Schema
 
 
 Writer = Callable[[Store, int, BinaryIO, bool], None]
@@ -140,7 +140,7 @@ class RunsTable:
 
     def batches(self) -> Iterator[RecordBatch]:
         """The rows in order, some thousand at a time; to be called once."""
-        from pyarrow import RecordBatch, array, repeat, scalar
+        from pyarrow import RecordBatch
 
         for part in chain([self._first], self._parts):
             assert part is not None
@@ -152,12 +152,8 @@ class RunsTable:
                 if (make := self._makers.get(column)) is not None:
                     values = [None if value is None else make(value) for value in values]
                 columns[column] = values
-            arrays = [
-                repeat(scalar(self._description[field.name], field.type), len(of_trials))
-                if field.name in self._description
-                else array(columns[field.name], field.type)
-                for field in self.schema
-            ]
+            columns |= {name: [value] for name, value in self._description.items()}
+            arrays = [_array(columns[f.name], f.type, len(of_trials)) for f in self.schema]
             yield RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _schema(self, output: bool) -> Schema:
@@ -174,6 +170,15 @@ class RunsTable:
                 self._makers[column] = _MAKERS[kinds[column]]
         empty = pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds.items()})
         return pa.Schema.from_pandas(empty, preserve_index=False)
+
+
+def _array(values: Sequence[Any], kind: DataType, count: int) -> Array:
+    """A column; one that has the same value in each row is made from this one."""
+    from pyarrow import array, repeat, scalar
+
+    if values.count(values[0]) == len(values):
+        return repeat(scalar(values[0], kind), count)
+    return array(values, kind)
 
 
 _NO_SETTING: dict[str, Value] = {}

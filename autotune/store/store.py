@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from sqlalchemy import URL
 
@@ -17,7 +17,6 @@ from autotune.store import (
     migrate,
     postgresql,
     pruning,
-    run_tables,
     runs,
     studies,
     trials,
@@ -30,7 +29,6 @@ from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import (
     MOVED,
-    BestRuns,
     StoredRun,
     StudyRecord,
     StudySummary,
@@ -40,14 +38,14 @@ from autotune.store.model import (
 )
 from autotune.store.pruning import Pruned, PruneRule
 from autotune.store.row_checks import Damage
-from autotune.store.trial_reader import TrialReader
+from autotune.store.study_figures import StudyFigures
 from autotune.store.workers import WorkerClaims
 from runner.files.paths import exists, is_file
 from runner.files.scratch import Scratch
 from runner.types import RunRecord
 
 
-class Store(TrialReader, WorkerClaims):
+class Store(StudyFigures, WorkerClaims):
     """The results database; every method is one transaction.
 
     A returned method's changes are durable; a method that raises changes nothing. Methods raise
@@ -414,15 +412,6 @@ class Store(TrialReader, WorkerClaims):
                 launched,
             )
 
-    def run_columns(self, study_id: int, output: bool = False) -> Iterator[dict[str, list[Any]]]:
-        """All runs of a study in order as columns, some thousand runs at a time, for tables.
-
-        Lists and dictionaries are JSON. ``output``: include the programs' output
-        (``stdout_tail``, ``stderr_tail``). All parts are of one state of the database.
-        """
-        with self._database.read() as connection:
-            yield from run_tables.tables(connection, study_id, output)
-
     def runs(
         self,
         study_id: int,
@@ -455,21 +444,6 @@ class Store(TrialReader, WorkerClaims):
         """One run with its output and read-back; raises UsageError if it does not exist."""
         with self._database.read() as connection:
             return runs.one(connection, study_id, order)
-
-    def run_counts(self, study_id: int, by: Literal["state", "phase", "place"]) -> dict[str, int]:
-        """Number of runs by state, phase or place, the largest number first."""
-        with self._database.read() as connection:
-            return runs.counts(connection, study_id, by)
-
-    def best(
-        self, study_id: int, limit: int = 10, phases: Collection[str] | None = None
-    ) -> list[BestRuns]:
-        """Settings by the median of their valid runs, the fastest first.
-
-        Only runs of ``phases`` count; None means all but the warm-up.
-        """
-        with self._database.read() as connection:
-            return runs.best(connection, study_id, limit, phases)
 
     def known_runs(
         self,

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from autotune.anova.importance import importance, study_evidence
 from autotune.anova.table import study_table
 from autotune.api.importance import weights_figure
-from autotune.api.live import live_state
+from autotune.api.live import is_active, live_state
 from autotune.api.status import state_of
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.page import Section
@@ -66,10 +66,9 @@ def study_page(site: Site, request: Request) -> View:
 
 def _live(store: Store, study: StudyRecord) -> dict[str, Any] | None:
     """The progress of a study that runs; None for any other one."""
-    if study.status in FINISHED:
+    if study.status in FINISHED or not is_active(store, study):
         return None
-    state = live_state(store, study)
-    return state if state["active"] else None
+    return live_state(store, study)
 
 
 def _section(store: Store, study: StudyRecord) -> Section:
