@@ -24,7 +24,7 @@ from autotune.store.schema import SCHEMA_VERSION, metadata
 from runner.types import PrintedLines, ReadBack
 from tests.contract.store_samples import APP, key, ok
 
-COMMANDS = ("studies", "status", "show", "report", "importance", "export")
+COMMANDS = ("studies", "status", "show", "show --json", "report", "importance", "export")
 IDENTITY = {"id", "hash", "study_id", "trial_id", "app_id", "machine_id", "mpi_id", "read_back_id"}
 """Columns that say which row it is: with another value it is another row, or one of no study."""
 ODD = (
@@ -90,7 +90,9 @@ def outcomes(path: Path, folder: Path, commands: Sequence[str] = COMMANDS) -> di
     """The exit codes of all commands that read; a traceback fails the test."""
     found = {}
     for command in commands:
-        words = [command, *(["1"] if command not in ("studies", "status") else [])]
+        words = command.split()
+        words += [str(folder / "shown.json"), "1"] if "--json" in words else []
+        words += ["1"] if command not in ("studies", "status", "show --json") else []
         if command in ("report", "export"):
             words += ["-o", str(folder / f"{command}.out"), "--force"]
         found[command] = main([*words, "--store", str(path)])
