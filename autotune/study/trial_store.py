@@ -326,10 +326,11 @@ def trial_of(row: StoredTrial) -> Trial:
     """A stored trial as a trial of the study."""
     setting = Setting(row.setting)
     effective = row.attrs.get(EFFECTIVE)
+    as_given = not isinstance(effective, str) or effective == row.key
     return Trial(
         number=row.number,
         setting=setting,
-        effective=Setting.parse(effective) if isinstance(effective, str) else setting,
+        effective=setting if as_given else Setting.parse(effective),
         state=row.state,
         estimate=row.estimate,
         reason=row.reason,
