@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     Insert,
     Row,
@@ -65,7 +66,7 @@ _NEWS_AND_RUNNING = (
 def _insert_at(now: str) -> Insert:
     """The statement that adds a trial; ``now`` is SQL for the time of its first heartbeat."""
     number = _NEXT.scalar_subquery()
-    at = literal_column(now)
+    at: ColumnElement[float] = literal_column(now)
     return insert(s.trial).values(number=number, heartbeat_at=at).returning(s.trial)
 
 
