@@ -39,8 +39,8 @@ ROUND = 50
 """Faults between two looks at the history of the acknowledged writes."""
 SERVER_EVERY = 10
 """One fault in so many is one of the server, where there is one."""
-LONGEST_S = 0.06
-"""Longest time between two faults."""
+LONGEST_S = {"sqlite": 0.06, "postgresql": 0.3}
+"""Longest time between two faults; a server has to be connected to first."""
 WHY = missing_for_postgres()
 
 
@@ -136,6 +136,7 @@ def endure(
     crew: Crew,
     faults: int,
     fault: Callable[[str], None],
+    longest_s: float,
     server: Callable[[random.Random], str] | None = None,
 ) -> None:
     """Kill one process after the other, and look at the history every so often."""
@@ -143,7 +144,7 @@ def endure(
         while len(crew.living) < len(CREW):
             left = Counter(CREW) - Counter(crew.living.values())
             crew.start(next(iter(left)))
-        time.sleep(crew.chance.uniform(0.0, LONGEST_S))
+        time.sleep(crew.chance.uniform(0.0, longest_s))
         if server is not None and number % SERVER_EVERY == SERVER_EVERY - 1:
             fault(server(crew.chance))
         else:
@@ -158,7 +159,7 @@ def endure(
 def test_sqlite(tmp_path: Path, fault: Callable[[str], None]) -> None:
     chance = random.Random(72)
     with crew(str(tmp_path / "results.db"), tmp_path, chance) as one:
-        endure(one, FAULTS, fault)
+        endure(one, FAULTS, fault, LONGEST_S["sqlite"])
 
 
 @pytest.mark.skipif(WHY is not None, reason=str(WHY))
@@ -174,4 +175,4 @@ def test_postgresql(tmp_path: Path, fault: Callable[[str], None]) -> None:
             start_postgres(url)
             return "server killed"
 
-        endure(one, FAULTS, fault, kill_server)
+        endure(one, FAULTS, fault, LONGEST_S["postgresql"], kill_server)
