@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -74,7 +73,7 @@ class WorkerClaims:
         on and those of ``running`` that have ended, in order; once in :data:`LOOK_S` also those
         that still run, and then whether :meth:`recover` would take one over.
         """
-        now_s = time.monotonic()
+        now_s = self._watch.now_s
         looks = now_s - self._looked_s.get(study_id, -math.inf) >= LOOK_S
         with self._database.read() as connection:
             records = trials.news(connection, study_id, since, running, looks)

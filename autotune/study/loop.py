@@ -152,8 +152,6 @@ class SearchLoop:
     def _open(self, proposal: Proposal) -> Trial:
         """The trial of a proposal, or of one of its spares if other workers were faster."""
         attrs = dict(proposal.attrs)
-        if not self.trial_store.shared:
-            return self.trial_store.open(proposal.setting, attrs)
         trial = self.trial_store.open(proposal.setting, attrs, proposal.spares)
         if trial.setting != proposal.setting:
             self.strategy.add_running(trial.observation())

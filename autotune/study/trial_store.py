@@ -326,11 +326,11 @@ def trial_of(row: StoredTrial) -> Trial:
     """A stored trial as a trial of the study."""
     setting = Setting(row.setting)
     effective = row.attrs.get(EFFECTIVE)
-    as_given = not isinstance(effective, str) or effective == row.key
+    differs = isinstance(effective, str) and effective != row.key
     return Trial(
         number=row.number,
         setting=setting,
-        effective=setting if as_given else Setting.parse(effective),
+        effective=Setting.parse(str(effective)) if differs else setting,
         state=row.state,
         estimate=row.estimate,
         reason=row.reason,
