@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from autotune.errors import AutotuneError
 from autotune.store import Store
 from tests.contract.store_samples import key
 from tests.servers import (
@@ -105,11 +106,23 @@ def crew(place: str, folder: Path, chance: random.Random) -> Iterator[Crew]:
             nursery.stdin.close()
 
 
+def _opened(place: str) -> Store:
+    """The database; a server that was just killed is waited for."""
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return Store.open(place)
+        except AutotuneError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
 def check(crew: Crew, faults: int) -> Counter[str]:
     """Compare the database with the history; ``faults``: writes that nobody saw the end of."""
     noted = crew.notes()
     assert not noted.get("wrong"), noted["wrong"][:5]
-    with Store.open(crew.place) as store:
+    with _opened(crew.place) as store:
         assert store.examine(quick=False, reused="reused") == []
         runs = {run.id: run for run in store.runs(crew.study)}
         trials = store.trials(crew.study)
