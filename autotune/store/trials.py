@@ -27,7 +27,7 @@ from sqlalchemy import (
 from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
-from autotune.store.database import Dialect
+from autotune.store.dialect import Dialect
 from autotune.store.model import (
     PRUNED,
     RUNNING,
