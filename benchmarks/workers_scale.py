@@ -1,204 +1,239 @@
-"""Many simulated workers on one study: throughput, conflicts, quality.
+"""Worker processes on one study: trials a second, conflicts, CPU seconds a trial, and their bounds.
 
-    python -m benchmarks.workers_scale [--workers 64] [--trials 640] [--launch 2] [--store URL]
+    python -m benchmarks.workers_scale [--workers 1 8 64] [--strategy random ga auto]
+        [--database sqlite postgres] [--trials 640] [--launch 0] [--json FILE]
 
-Workers are threads, each with its own connection to the store. The search phase and the store are
+Each worker is a process with its own connection. The search phase, the strategy and the store are
 real. Only a launch is replaced by a draw from a landscape (65,536 settings, 8 parameters, 5 %
 noise, another speed for each worker's place) after ``--launch`` seconds of sleep. The search does
-not end by itself, so that all crews make the same number of trials.
+not end by itself, so that all crews make the same number of trials. The clock runs from the moment
+at which all workers have made a few trials of a study of their own until the last one has ended.
 
-Quality is the true time, over the default's, of the setting that is best by its estimate, beside
-that of one worker with the same number of trials.
+The rate is compared with its bound: the workers over the length of a launch, or the cores over the
+CPU seconds of a trial (of the workers and of the server), whichever is less. ``fsync_per_s`` is how
+often the disk of the database confirms a write; PostgreSQL waits for it at each commit.
 
-Without ``--store`` a PostgreSQL server is started if it is installed.
+PostgreSQL is started if it is installed, with the durability of a real server.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import multiprocessing
+import os
+import statistics
+import sys
 import tempfile
-import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from autotune.measurement.budget import SearchPlan
-from autotune.measurement.evaluator import MachineEvaluator, RunPlace
-from autotune.measurement.run_history import HistoryEntry, history_of
-from autotune.space import Parameter, Setting, Space
-from autotune.store import Store
-from autotune.strategies import create
-from autotune.strategies.options import OptionValue
+from autotune.errors import WorkError
+from autotune.space import Setting
+from autotune.store import Store, StudyRecord
 from autotune.study.loop import SearchLoop
 from autotune.study.trial_store import OthersFaster, StoredTrials, Trial
-from benchmarks.common import options, report, run_benchmark, table
-from benchmarks.store_speed import study_key
-from runner.types import LaunchSpec, RunRecord
-from tests.servers import postgres, postgres_tool
+from benchmarks.common import options, positive, report, run_benchmark, table
+from benchmarks.crew import SPACE, Landscape, study_key, worker_loop
+from tests.servers import postgres, postgres_folder, postgres_tool, postmaster
 
-SPACE = Space("simulated", tuple(Parameter(f"p{i}", (1, 2, 3, 4), target="mca") for i in range(8)))
-NOISE = 0.05
-ENDING = ("auto", "ga")
-"""Strategies that end by themselves unless their patience is 0."""
-
-
-def truth(setting: Setting) -> float:
-    """T / T_default: four parameters matter, two of them interact."""
-    good = {"p0": (2, 0.88), "p1": (3, 0.92), "p2": (1, 0.96), "p3": (4, 1.3)}
-    ratio = 1.0
-    for name, (level, factor) in good.items():
-        if setting.get(name) == level:
-            ratio *= factor
-    return ratio * (0.93 if setting.get("p0") == 2 and setting.get("p4") == 4 else 1.0)
-
-
-class ScaleEvaluator(MachineEvaluator):
-    """Draws instead of launching; the place of each worker has its own speed."""
-
-    speed = 1.0
-    launch_s = 0.0
-    rng: np.random.Generator
-
-    def _launch(
-        self, spec: LaunchSpec, place: RunPlace, given_up: bool = False, warms_up: bool = False
-    ) -> HistoryEntry:
-        time.sleep(self.launch_s)
-        seconds = self.speed * truth(place.setting) * float(self.rng.lognormal(0, NOISE))
-        record = RunRecord("ok", wall_s=seconds, place=self.history.place or "")
-        return self._store_run(record, place)
-
-
-class _Target:
-    """The part of a target that an evaluator needs; nothing is launched."""
-
-    def spec(self, space: Space, setting: Setting, timeout_s: float | None = None) -> None:
-        return None
+DATABASES = ("sqlite", "postgres")
+WARM_UP = 3
+"""Trials of a study of its own with which each worker begins; what it loads is not counted."""
+POLL_S = 0.005
+SYNCS = 100
+"""Writes of which the median time to the disk is taken."""
+LANDSCAPE = Landscape.known()
+SEED = 1
 
 
 @dataclass
-class Counts:
-    """Counts over all workers."""
-
-    conflicts: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-class ScaleTrialStore(StoredTrials):
+class CountedTrials(StoredTrials):
     """Counts the claims that another worker took first."""
 
-    counts: Counts
+    conflicts: int = 0
 
-    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
+    def open(self, *words: Any) -> Trial:
         try:
-            return super().open(setting, attrs)
+            return super().open(*words)
         except OthersFaster:
-            with self.counts.lock:
-                self.counts.conflicts += 1
+            # The last trial is also refused, to all who come too late; that is no conflict.
+            self.conflicts += len(self.store.trials(self.study.id)) < (self.most or 0)
             raise
 
 
 def work(
-    url: str, number: int, trials: int, given: argparse.Namespace, counts: Counts, shared: bool
-) -> None:
-    """One worker's search phase."""
+    url: str, number: int, strategy: str, given: argparse.Namespace, shared: bool, start: Any,
+    counts: Any,
+) -> None:  # fmt: skip
+    """One worker's search phase; puts its conflicts and its CPU seconds into ``counts``."""
+
+    def launch() -> None:
+        time.sleep(given.launch)
+
     with Store.open(url) as store:
-        study = store.study(study_key())
-        history = history_of(store, study.id, f"node{number}")
-        evaluator = ScaleEvaluator(None, store, study.id, _Target(), SPACE, history, shared=shared)  # type: ignore[arg-type]
-        evaluator.speed = 1.0 + number % 7 / 3
-        evaluator.launch_s = given.launch
-        evaluator.rng = np.random.default_rng(number)
 
-        def pull() -> None:
-            evaluator.pull()
+        def search(study: StudyRecord, most: int) -> tuple[SearchLoop, CountedTrials]:
+            store.enroll(study.id)
+            trials = CountedTrials(store, study, SPACE, reuse=False)
+            seed = store.own_seed(study.id, SEED) if shared else SEED
+            loop = worker_loop(
+                trials, strategy, LANDSCAPE, number, most, shared, lambda _: launch(), seed
+            )
+            return loop, trials
 
-        trial_store = ScaleTrialStore(
-            store, study, SPACE, reuse=False, shared=shared, most=trials, on_refresh=pull
+        own = replace(study_key(), seed=number + 2)
+        search(store.study(own), WARM_UP)[0].run()
+        loop, trials = search(store.study(study_key()), given.trials)
+        start.wait()
+        cpu_s = time.process_time()
+        loop.run()
+        counts.put((trials.conflicts, time.process_time() - cpu_s))
+
+
+def crew(
+    url: str,
+    workers: int,
+    strategy: str,
+    given: argparse.Namespace,
+    server_cpu: Callable[[], float],
+) -> dict[str, Any]:
+    """Run all workers on a new study; returns what they took, and the bound of their rate."""
+    context = multiprocessing.get_context("fork")
+    start, counts = context.Barrier(workers + 1), context.Queue()
+    with Store.open(url) as store:
+        store.study(study_key())
+    processes = [
+        context.Process(
+            target=work, args=(url, number, strategy, given, workers > 1, start, counts)
         )
-        trial_store.counts = counts
-        trial_store.refresh()
-        evaluator.trial_ids = trial_store.ids
-        plan = SearchPlan(trials=trials)
-        options: dict[str, OptionValue] = {"patience": 0} if given.strategy in ENDING else {}
-        strategy = create(given.strategy, SPACE, seed=1, options=options)
-        SearchLoop(evaluator, trial_store, strategy, SPACE, plan).run()
-
-
-def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict[str, Any]:
-    """Run all workers on a new study; returns their counts and the quality."""
-    counts = Counts()
-    began = time.monotonic()
-    with ThreadPoolExecutor(workers) as pool:
-        for done in [
-            pool.submit(work, url, n, trials, given, counts, workers > 1) for n in range(workers)
-        ]:
-            done.result()
+        for number in range(workers)
+    ]
+    for process in processes:
+        process.start()
+    start.wait()
+    began, before = time.monotonic(), server_cpu()
+    results = list(_results(counts, processes))
     wall = time.monotonic() - began
+    for process in processes:
+        process.join()
+    cpu_s = sum(cpu for _, cpu in results)
+    server_s = server_cpu() - before
     with Store.open(url) as store:
         study = store.study(study_key())
-        found = [t for t in store.trials(study.id) if t.estimate is not None]
-        runs = store.runs(study.id)
-    best = min(found, key=lambda t: t.estimate or 1.0)
-    keys = [t.key for t in found]
+        ended = [t for t in store.trials(study.id) if t.estimate is not None]
+        runs = sum(store.run_counts(study.id, "state").values())
+    best = min(ended, key=lambda t: t.estimate or 1.0)
+    of_launches = workers * len(ended) / runs / given.launch if given.launch else float("inf")
+    of_cores = (os.cpu_count() or 1) * len(ended) / (cpu_s + server_s)
+    rate = len(ended) / wall
     return {
+        "strategy": strategy,
         "workers": workers,
-        "trials": len(found),
-        "same setting twice": len(keys) - len(set(keys)),
-        "runs": len(runs),
+        "trials": len(ended),
+        "twice": len(ended) - len({t.key for t in ended}),
+        "runs": runs,
         "wall_s": round(wall, 2),
-        "trials_per_s": round(len(found) / wall, 1),
-        "conflicts_per_trial": round(counts.conflicts / len(found), 2),
-        "best_true_ratio": round(truth(Setting(best.setting)), 3),
-        "optimum": round(truth(Setting({"p0": 2, "p1": 3, "p2": 1, "p4": 4})), 3),
+        "trials_per_s": round(rate, 1),
+        "conflicts_per_trial": round(sum(c for c, _ in results) / len(ended), 3),
+        "cpu_ms_per_trial": round(cpu_s / len(ended) * 1e3, 2),
+        "server_ms_per_trial": round(server_s / len(ended) * 1e3, 2),
+        "bound_per_s": round(min(of_launches, of_cores), 1),
+        "of_bound": round(rate / min(of_launches, of_cores), 2),
+        "true_ratio": round(LANDSCAPE.ratio(Setting(best.setting)), 3),
     }
 
 
-@contextlib.contextmanager
-def database(given: str | None) -> Iterator[Callable[[], str]]:
-    """The URL of a new, empty place for each call."""
-    import uuid
+def _results(counts: Any, processes: list[Any]) -> Iterator[tuple[int, float]]:
+    """What each worker has counted; raises WorkError if one fails."""
+    for _ in processes:
+        while counts.empty():
+            if any(process.exitcode for process in processes):
+                for process in processes:
+                    process.kill()
+                raise WorkError("a worker has failed", code="worker.failed")
+            time.sleep(POLL_S)
+        yield counts.get()
 
-    if given is None and postgres_tool("initdb") is None:
-        with tempfile.TemporaryDirectory() as place:
-            yield lambda: str(Path(place) / f"{uuid.uuid4().hex}.db")
+
+@contextlib.contextmanager
+def database(kind: str) -> Iterator[tuple[Callable[[], str], Callable[[], float], Path]]:
+    """What gives the URL of a new, empty place; the CPU seconds of its server; its folder."""
+    if kind == "sqlite":
+        with tempfile.TemporaryDirectory() as folder:
+            yield lambda: str(Path(folder) / f"{uuid.uuid4().hex}.db"), lambda: 0.0, Path(folder)
         return
-    with contextlib.ExitStack() as stack:
-        url = given or stack.enter_context(postgres())
+    with postgres(durable=True) as url:
+        import psycopg
 
         def fresh() -> str:
-            import psycopg
-
             schema = f"scale_{uuid.uuid4().hex}"
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(f"CREATE SCHEMA {schema}")
-            sign = "&" if "?" in url else "?"
-            return f"{url}{sign}options=-csearch_path%3D{schema}"
+            return f"{url}&options=-csearch_path%3D{schema}"
 
-        yield fresh
+        yield fresh, lambda: _family_cpu(postmaster(url)), postgres_folder(url)
+
+
+def _family_cpu(leader: int) -> float:
+    """CPU seconds of a process, of its living children and of those that have ended."""
+    ticks = 0
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(entry.name) == leader:
+                    ticks += sum(map(int, fields[11:15]))
+                elif int(fields[1]) == leader:
+                    ticks += sum(map(int, fields[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def syncs_per_s(folder: Path) -> float:
+    """How often a second the disk of a folder confirms a small write."""
+    seconds = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(SYNCS):
+            file.write(bytes(8192))
+            file.flush()
+            began = time.perf_counter()
+            os.fdatasync(file.fileno())
+            seconds.append(time.perf_counter() - began)
+    return 1 / statistics.median(seconds)
 
 
 def main() -> int:
     """Print the figures."""
     parser = options(__doc__)
-    parser.add_argument("--workers", type=int, default=64)
-    parser.add_argument("--trials", type=int, default=640)
-    parser.add_argument("--strategy", default="ga")
+    parser.add_argument("--workers", type=positive, nargs="+", default=[1, 8, 64])
+    parser.add_argument("--strategy", nargs="+", default=["random", "ga", "auto"])
+    parser.add_argument("--database", nargs="+", choices=DATABASES, default=list(DATABASES))
+    parser.add_argument("--trials", type=positive, default=640)
     parser.add_argument("--launch", type=float, default=0.0, help="seconds that a launch takes")
-    parser.add_argument("--store", metavar="URL", help="a PostgreSQL database for this alone")
     given = parser.parse_args()
-    with database(given.store) as fresh:
-        rows = [
-            crew(fresh(), workers, given.trials, given)
-            for workers in dict.fromkeys((1, 8, given.workers))
-        ]
+    rows = []
+    syncs = {}
+    for kind in given.database:
+        if kind == "postgres" and postgres_tool("initdb") is None:
+            print("PostgreSQL is not installed: left out")
+            continue
+        with database(kind) as (fresh, server_cpu, folder):
+            syncs[kind] = round(syncs_per_s(folder))
+            for strategy in given.strategy:
+                for workers in given.workers:
+                    row = crew(fresh(), workers, strategy, given, server_cpu)
+                    rows.append({"database": kind, **row})
+                    print(rows[-1], file=sys.stderr, flush=True)
     table(rows)
-    report("workers_scale", {"crews": rows}, given.json)
+    report(
+        "workers_scale",
+        {"launch_s": given.launch, "cores": os.cpu_count(), "fsync_per_s": syncs, "crews": rows},
+        given.json,
+    )
     return 0
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -43,31 +44,84 @@ def postgres_tool(name: str) -> str | None:
 
 
 @contextlib.contextmanager
-def postgres() -> Iterator[str]:
+def postgres(durable: bool = False) -> Iterator[str]:
     """The URL of a server of one's own, on a socket in a temporary folder.
 
-    PostgreSQL does not run as root: there it is started as ``postgres`` or ``nobody``.
+    ``durable``: each commit waits for the disk, as on a real server. PostgreSQL does not run as
+    root: there it is started as ``postgres`` or ``nobody``.
     """
-    initdb, control = postgres_tool("initdb"), postgres_tool("pg_ctl")
+    initdb = postgres_tool("initdb")
     assert initdb
-    assert control
     place = Path(tempfile.mkdtemp(prefix="autotune-pg-"))
-    prefix: list[str] = []
     if os.geteuid() == 0:
-        known = {entry.pw_name for entry in pwd.getpwall()}
-        user = "postgres" if "postgres" in known else "nobody"
-        shutil.chown(place, user)
-        prefix = as_user(user)
-    data = str(place / "data")
-    server = [*prefix, control, "-D", data]
+        shutil.chown(place, _postgres_user())
+    url = f"postgresql://autotune@/postgres?host={place}&port=5432"
     try:
-        _run([*prefix, initdb, "-D", data, "-A", "trust", "-U", "autotune", "--no-sync"])
-        words = f"-k {place} -p 5432 -c listen_addresses= -c fsync=off -c max_connections=200"
-        _run([*server, "-w", "-l", str(place / "log"), "-o", words, "start"])
-        yield f"postgresql://autotune@/postgres?host={place}&port=5432"
+        words = [initdb, "-D", f"{place}/data", "-A", "trust", "-U", "autotune", "--no-sync"]
+        _run([*_as_postgres(), *words])
+        with (place / "data" / "postgresql.auto.conf").open("a") as settings:
+            settings.write(
+                f"unix_socket_directories = '{place}'\nport = 5432\nlisten_addresses = ''\n"
+                f"fsync = {'on' if durable else 'off'}\nmax_connections = 200\n"
+            )
+        start_postgres(url)
+        yield url
     finally:
-        subprocess.run([*server, "-m", "immediate", "stop"], capture_output=True, check=False)
+        _control(url, "-m", "immediate", "stop", check=False)
         shutil.rmtree(place, ignore_errors=True)
+
+
+def postgres_folder(url: str) -> Path:
+    """The folder of a server that :func:`postgres` started."""
+    return Path(url.partition("host=")[2].partition("&")[0])
+
+
+def postmaster(url: str) -> int:
+    """The number of its first process, which starts all others."""
+    return int((postgres_folder(url) / "data" / "postmaster.pid").read_text().split()[0])
+
+
+def server_processes(url: str) -> list[int]:
+    """The processes that it has started, those of its connections among them."""
+    leader, children = postmaster(url), []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) == leader:
+                    children.append(int(entry.name))
+    return children
+
+
+def kill_postgres(url: str) -> None:
+    """Kill the first process of a server, and wait until the others have noticed."""
+    children = server_processes(url)
+    os.kill(postmaster(url), signal.SIGKILL)
+    _until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), "the end")
+
+
+def start_postgres(url: str) -> None:
+    """Start such a server, also after it was killed."""
+    _control(url, "-w", "-l", f"{postgres_folder(url)}/log", "start")
+
+
+def _control(url: str, *words: str, check: bool = True) -> None:
+    control = postgres_tool("pg_ctl")
+    assert control
+    line = [*_as_postgres(), control, "-D", f"{postgres_folder(url)}/data", *words]
+    if check:
+        _run(line)
+    else:
+        subprocess.run(line, capture_output=True, check=False)
+
+
+def _postgres_user() -> str:
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in known else "nobody"
+
+
+def _as_postgres() -> list[str]:
+    return as_user(_postgres_user()) if os.geteuid() == 0 else []
 
 
 @contextlib.contextmanager

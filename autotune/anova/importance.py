@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -336,13 +335,8 @@ def study_evidence(store: Store, study: StudyRecord) -> ParameterEvidence:
 
 
 def _inactive_names(store: Store, study: StudyRecord) -> tuple[str, ...]:
-    states: dict[str, set[str]] = defaultdict(set)
-    for run in store.runs(study.id):
-        for name, read_back in run.record.read_back.items() if run.record.valid else ():
-            states[name].add(read_back.state)
-    return tuple(
-        sorted(name for name, seen_states in states.items() if seen_states == {"inactive"})
-    )
+    states = store.read_back_states(study.id)
+    return tuple(sorted(name for name, seen in states.items() if seen == {"inactive"}))
 
 
 Ints = NDArray[np.int_]

@@ -50,7 +50,7 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     state = state_of(store, study)
     session = store.last_document(study.id, SESSION) or {}
     history = history_of(store, study.id)
-    active = _active(state, session, history)
+    active = _active(store, study, state, session)
     phase = history.entries[-1].kind if history.entries else ""
     best = _best(state, history)
     trial_count = sum(n for kind, n in state.trials.items() if kind != "running")
@@ -84,8 +84,14 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def _active(state: StudyStatus, session: dict[str, Any], history: RunHistory) -> bool:
-    """Whether a process works on the study, as far as this machine can tell."""
+def is_active(store: Store, study: StudyRecord) -> bool:
+    """Whether a process works on the study, as far as this machine can tell; reads no history."""
+    session = store.last_document(study.id, SESSION) or {}
+    return _active(store, study, state_of(store, study), session)
+
+
+def _active(store: Store, study: StudyRecord, state: StudyStatus, session: dict[str, Any]) -> bool:
+    """The same with what is known of the study."""
     if state.status in FINISHED:
         return False
     if state.status in ("searching", "proving", "waiting"):
@@ -96,9 +102,10 @@ def _active(state: StudyStatus, session: dict[str, Any], history: RunHistory) ->
             return not owner.surely_dead()
     except (KeyError, TypeError):
         pass  # Not a search, or none that has begun to measure.
-    if not history.entries:
+    last_run = store.last_run(study.id)
+    if last_run is None:
         return False
-    last = history.entries[-1].record
+    last = last_run.record
     end_at = last.started_at + last.wall_s
     return time.time() - end_at < LEASE_S + 3 * last.wall_s
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -108,7 +107,6 @@ MaybeStatus = StudyStatus | None
 def state_of(store: Store, study: StudyRecord) -> StudyStatus:
     """Workers, trials and progress of the study; nothing is said of published files."""
     now = store.get_study(study.id)
-    trials = store.trials(study.id)
     clock, lost_trials = store.clock(), store.lost_trials(study.id)
     running = [
         RunningTrial(
@@ -119,13 +117,9 @@ def state_of(store: Store, study: StudyRecord) -> StudyStatus:
             seen_s=None if not t.heartbeat_at else round(max(clock - t.heartbeat_at, 0.0), 1),
             alive=t.id not in lost_trials,
         )
-        for t in trials
-        if t.state == "running"
+        for t in store.running_trials(study.id)
     ]
-    estimates = [
-        (t.estimate, t.setting) for t in trials if t.estimate is not None and t.state == "ok"
-    ]
-    best = min(estimates, key=lambda pair: pair[0] or 1.0, default=None)
+    best = next(iter(store.best_trials(study.id, 1)), None)
     workers = store.workers(study.id)
     proving = store.role_holder(study.id, FINISH)
     lost_workers = [_worker(w) for w in workers if w.is_lost]
@@ -143,11 +137,13 @@ def state_of(store: Store, study: StudyRecord) -> StudyStatus:
         lost=lost_workers,
         joinable=now.request is not None,
         guard=now.key.has_guard,
-        trials=dict(Counter(t.state for t in trials)),
+        trials=store.trial_counts(study.id),
         running=running,
         proving=proving,
         fidelity=stored_summary(store, now),
-        best=None if best is None else BestSoFar(ratio=best[0], setting=best[1]),
+        best=None
+        if best is None or best.estimate is None
+        else BestSoFar(ratio=best.estimate, setting=best.setting),
         runs_by_place=store.run_counts(study.id, "place"),
     )
 
@@ -186,8 +182,7 @@ def _status_now(store: Store, study: StudyRecord) -> str:
 
     def has_trial() -> bool:
         lost = store.lost_trials(study.id)
-        trials = store.trials(study.id)
-        return any(trial.state == "running" and trial.id not in lost for trial in trials)
+        return any(trial.id not in lost for trial in store.running_trials(study.id))
 
     proving = store.role_holder(study.id, FINISH) is not None
     return _status(study, proving, lambda: store.workers(study.id), has_trial)

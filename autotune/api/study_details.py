@@ -34,15 +34,15 @@ class StudyDetails:
     carriers: dict[str, Carriers]
 
     @classmethod
-    def of(cls, study: StudyRecord, store: Store) -> StudyDetails:
-        """The details of a study."""
+    def of(cls, study: StudyRecord, store: Store, with_trials: bool = True) -> StudyDetails:
+        """The details of a study; ``with_trials``: those of a document, which lists its trials."""
         best = store.best(study.id, sys.maxsize)
         files = stored_executables(store, study.id)
         return cls(
             study=study,
             best=best,
             run_states=store.run_counts(study.id, "state"),
-            trials=store.trials(study.id),
+            trials=store.trials(study.id) if with_trials else (),
             files=files,
             changes=changes_of(files),
             reasons=unchecked(StoredAnswer.of_study(study)),
@@ -85,6 +85,6 @@ def _carriers_of(store: Store, study: StudyRecord, key: str) -> Carriers:
     Some is seen only in the warm-up (windows).
     """
     carriers: Carriers = {}
-    for run in store.runs(study.id, setting_key=key, states=("ok",)):
-        carriers |= carried_by(run.record.read_back)
+    for read_back in store.read_backs(study.id, key):
+        carriers |= carried_by(read_back)
     return carriers

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,11 +20,12 @@ from pydantic import Field
 from autotune.document import Document
 from autotune.errors import UsageError, WorkError
 from autotune.notes import Note, Say
-from autotune.store import Store, StudyRecord
+from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.search_result import Result
 from autotune.study.search_study import SearchStudy
 from autotune.study.study_request import Crew, SearchRequest
+from autotune.study.study_status import JOB_VARIABLE, SESSION
 from autotune.wording import count, remaining
 from autotune.workers.worker_trust import judge_request
 from runner import files
@@ -80,13 +82,15 @@ class _Jobs:
     ids: list[str] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     _states: dict[str, State] = field(default_factory=dict)
+    _marks: dict[str, str] = field(default_factory=dict)
+    """What each job writes into its sessions, by which its process is known."""
     _reported_jobs: set[str] = field(default_factory=set)
     """Jobs that have ended, as was already reported."""
     _limit: str = ""
     """The time limit that ended a worker; empty if none did."""
 
     def submit(self) -> None:
-        study = self.search.study
+        study, mark = self.search.study, uuid.uuid4().hex
         log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
         words = [*OWN_PYTHON, "-m", "autotune", "worker", study.hash[:16]]
         words += ["--json", str(_report(log))]
@@ -100,10 +104,11 @@ class _Jobs:
             cwd=str(Path.cwd()),
             # The URL is not among the arguments: every user can see these, and it may hold a
             # password.
-            env={} if self.url is None else {VARIABLE: self.url},
+            env={JOB_VARIABLE: mark} | ({} if self.url is None else {VARIABLE: self.url}),
         )
         self.ids.append(self.scheduler.submit(job))
         self.logs.append(log)
+        self._marks[self.ids[-1]] = mark
 
     def wait(self) -> Result:
         """Wait until the study has its result; raises WorkError if no worker can give it."""
@@ -159,6 +164,7 @@ class _Jobs:
             if self._states.get(job) != "ended" or job in self._reported_jobs:
                 continue
             self._reported_jobs.add(job)
+            give_up_job(self.search.store, self.search.study, self._marks[job])
             if _is_proof_by_other(log):
                 words = f"worker {job} has ended: another worker runs the proof"
                 self.say(Note("worker.ended", words, {"job": job}))
@@ -222,6 +228,18 @@ class _Jobs:
                 self.scheduler.cancel(self.ids)
                 return
             time.sleep(POLL_S / 4)
+
+
+def give_up_job(store: Store, study: StudyRecord, mark: str) -> None:
+    """Free the trial and the roles of a worker whose job has ended, so that others go on at once.
+
+    Its last signs of life would else hold them for a lease, because no other host sees its process.
+    """
+    measured = store.follow_moved(store.get_study(study.id))
+    for session in store.documents(measured.id, SESSION).values():
+        if session.get("job") == mark:
+            with suppress(KeyError, TypeError):  # Others may write to the database.
+                store.give_up(measured.id, OwnerProcess(**session["owner"]))
 
 
 def _lines(log: Path) -> list[str]:

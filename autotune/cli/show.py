@@ -23,7 +23,7 @@ def show(
     """Show one study: its result, the best settings seen, what carried the messages, and how its
     runs ended."""
     with reading(store) as database:
-        details = StudyDetails.of(database.find_study(study), database)
+        details = StudyDetails.of(database.find_study(study), database, bool(json_out))
     if json_out:
         write_json(details.document(limit), json_out)
     else:

@@ -354,15 +354,23 @@ class MachineEvaluator:
             order=order,
             launched=self.side(setting).space.launched(setting.without(MPI)),
         )
-        if self.shared:
-            return self.pull()[run_id]
-        self.history.add(entry)
-        return entry
+        if not self.shared:
+            self.history.add(entry)
+            return entry
+        return self.pull({run_id: record})[run_id]
 
-    def pull(self) -> dict[int, HistoryEntry]:
-        """Read the new runs of all workers; returns entries by the store's ids."""
+    def pull(self, own: Mapping[int, RunRecord] | None = None) -> dict[int, HistoryEntry]:
+        """Read the new runs of all workers; returns entries by the store's ids.
+
+        Of others' runs their output, command and read-back are left out; ``own``: records of this
+        process's runs, by the store's ids.
+        """
         last = self.history.next_order - 1
-        entries = {run.id: entry_of(run) for run in self.store.runs(self.study_id, after=last)}
-        for entry in entries.values():
+        entries = {}
+        for run in self.store.runs(self.study_id, after=last, brief=True, lines=True):
+            entry = entry_of(run)
+            if own and run.id in own:
+                entry = dataclasses.replace(entry, record=own[run.id])
+            entries[run.id] = entry
             self.history.add(entry)
         return entries

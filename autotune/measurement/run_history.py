@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ from autotune.measurement.figure_time import covered_s, least_ratio
 from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store, StoredRun
+from autotune.store.runs import pause_collection
 from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
@@ -37,6 +39,12 @@ REJECTION_PREFIX = "rejected for foreign load every time"
 """Prefix of the reason for a setting that is always disturbed while the default is not."""
 
 
+@cache
+def _kind(phase: str) -> str:
+    """Of a few phases, but asked for each of a hundred thousand runs."""
+    return phase.partition(":")[0]
+
+
 @dataclass(frozen=True)
 class HistoryEntry:
     """One run and its place; ``phase`` may have a round after a colon, such as ``confirm:60``."""
@@ -52,7 +60,7 @@ class HistoryEntry:
     @property
     def kind(self) -> str:
         """The phase without its round."""
-        return self.phase.partition(":")[0]
+        return _kind(self.phase)
 
     @property
     def counts(self) -> bool:
@@ -169,8 +177,9 @@ class RunHistory:
     def of(cls, entries: Iterable[HistoryEntry], place: str | None = None) -> RunHistory:
         """A run history of these entries, in order."""
         history = cls(place=place)
-        for entry in entries:
-            history.add(entry)
+        with pause_collection():
+            for entry in entries:
+                history.add(entry)
         return history
 
     def add(self, entry: HistoryEntry) -> None:

@@ -15,8 +15,8 @@ from autotune.measurement.result_checks import (
 from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
-from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
-from autotune.study.convergence import best_so_far
+from autotune.store import Store, StoredRun, StudyRecord, TrialFigure
+from autotune.study.convergence import improvements
 from autotune.study.library_sentences import switch_words
 from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.study.search_result import Finalist, Result
@@ -38,7 +38,7 @@ def study_section(store: Store, study: StudyRecord, title: str | None = None) ->
     """The section of a study: verdict, proven setting, proof, course of the search, provenance."""
     runs = store.runs(study.id, brief=True)
     history = RunHistory.of(entry_of(run) for run in runs)
-    trials = store.trials(study.id)
+    trials = store.trial_figures(study.id)
     result = None
     if study.result is not None and "recommended" in study.result:
         result = Result.from_json(study.result)
@@ -133,7 +133,7 @@ def _title(names: ParameterNames, finalist: Finalist) -> str:
 
 
 def _tables(
-    history: RunHistory, trials: list[TrialRecord], result: Result | None
+    history: RunHistory, trials: list[TrialFigure], result: Result | None
 ) -> list[PageTable]:
     tables = []
     if result is not None and result.finalists:
@@ -186,7 +186,7 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
     return PageTable("Provenance", ("", ""), tuple(rows))
 
 
-def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
+def search_history(history: RunHistory, trials: list[TrialFigure]) -> str:
     """A figure of the best ratio so far over the search runs; empty if there was no search."""
     points = search_steps(history, trials)
     if not points:
@@ -195,9 +195,9 @@ def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
     return steps({"best": points}, title, "search runs", "time / time of the default")
 
 
-def search_steps(history: RunHistory, trials: list[TrialRecord]) -> list[tuple[float, float]]:
+def search_steps(history: RunHistory, trials: list[TrialFigure]) -> list[tuple[float, float]]:
     """The best ratio after each number of search runs, where it changes; empty without a search."""
-    return [(float(p.runs), p.ratio) for p in best_so_far(history.entries, trials)]
+    return [(float(p.runs), p.ratio) for p in improvements(history.entries, trials)]
 
 
 def _proof(history: RunHistory, result: Result | None) -> str:

@@ -17,6 +17,8 @@ from autotune.store.model import (
     StoredRun,
     StudyRecord,
     StudySummary,
+    TrialDraft,
+    TrialFigure,
     TrialRecord,
     WorkerRecord,
 )
@@ -38,6 +40,8 @@ __all__ = [
     "StudyRecord",
     "StudyRow",
     "StudySummary",
+    "TrialDraft",
+    "TrialFigure",
     "TrialRecord",
     "WorkerRecord",
 ]

@@ -5,7 +5,8 @@ The file appears completely or not at all. The table has one row per run, withou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -13,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.errors import UsageError, WorkError
 from autotune.store.model import StudyRecord, Value
-from autotune.store.runs import INTEGERS
+from autotune.store.run_columns import column_kinds
 from autotune.store.store import Store
 from autotune.store.text import clean, dump
 from runner.files import atomic_file
@@ -21,6 +22,7 @@ from runner.files.paths import exists, is_folder
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pyarrow import Array, DataType, RecordBatch, Schema
 
 
 Writer = Callable[[Store, int, BinaryIO, bool], None]
@@ -67,22 +69,26 @@ def export_study(
     return path
 
 
-# pandas and optuna take long to import and are needed only for an export.
+# pandas, pyarrow and optuna take long to import and are needed only for an export.
 
 
 def _csv(store: Store, study_id: int, file: BinaryIO, output: bool) -> None:
-    from pyarrow import Table, csv
+    from pyarrow import csv
 
     # Arrow's writer is ten times as fast as pandas': a hundred thousand runs are 400 MB of text.
-    table = Table.from_pandas(runs_frame(store, study_id, output), preserve_index=False)
-    csv.write_csv(table, file)
+    table = RunsTable(store, study_id, output)
+    with csv.CSVWriter(file, table.schema) as writer:
+        for batch in table.batches():
+            writer.write_batch(batch)
 
 
 def _parquet(store: Store, study_id: int, file: BinaryIO, output: bool) -> None:
-    from pyarrow import Table, parquet
+    from pyarrow import parquet
 
-    table = Table.from_pandas(runs_frame(store, study_id, output), preserve_index=False)
-    parquet.write_table(table, file)
+    table = RunsTable(store, study_id, output)
+    with parquet.ParquetWriter(file, table.schema) as writer:
+        for batch in table.batches():
+            writer.write_batch(batch)
 
 
 def _optuna(store: Store, study_id: int, file: BinaryIO, output: bool) -> None:
@@ -99,34 +105,87 @@ PARAMETER = "param."
 
 
 def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFrame:
+    """The table of :class:`RunsTable` as a frame; raises UsageError as it does."""
+    from pyarrow import Table
+
+    table = RunsTable(store, study_id, output)
+    frame: pd.DataFrame = Table.from_batches(table.batches(), table.schema).to_pandas()
+    return frame
+
+
+class RunsTable:
     """One row per run in order, with the study's description and its trial's values as columns.
 
     A parameter that is not set is empty; lists and dictionaries are JSON text. ``setting`` is the
     launched one; it may lack parameters of the trial that proved inactive. ``output``: include the
     programs' output. Raises UsageError for an unknown study and for a study without runs.
     """
-    import pandas as pd
 
-    study = store.get_study(study_id)
-    description = _describe(study)
-    settings = {trial.id: trial.setting for trial in store.trials(study_id)}
-    columns = store.run_columns(study_id, output)
-    count = len(columns["run"])
-    if not count:
-        raise UsageError(
-            f"study {study.hash[:12]} has no runs yet, so there is nothing to export",
-            code="study.no_runs",
-        )
-    of_runs = [
-        {} if trial is None else settings.get(trial, {}) for trial in columns.pop("trial_id")
-    ]
-    data: dict[str, Any] = {name: [value] * count for name, value in description.items()} | columns
-    for name in ("trial", "block", "position", *INTEGERS):
-        data[name] = pd.array(data[name], dtype="Int64")
-    data["verified"] = pd.array(data["verified"], dtype="boolean")
-    for name in sorted({name for setting in settings.values() for name in setting}):
-        data[f"{PARAMETER}{clean(name)}"] = _column([setting.get(name) for setting in of_runs])
-    return pd.DataFrame(data)
+    def __init__(self, store: Store, study_id: int, output: bool = False) -> None:
+        study = store.get_study(study_id)
+        self._description = _describe(study)
+        self._settings = store.trial_settings(study_id)
+        self._parts = store.run_columns(study_id, output)
+        self._first = next(self._parts, None)
+        if self._first is None:
+            raise UsageError(
+                f"study {study.hash[:12]} has no runs yet, so there is nothing to export",
+                code="study.no_runs",
+            )
+        names = sorted({name for setting in self._settings.values() for name in setting})
+        self._parameters = {name: f"{PARAMETER}{clean(name)}" for name in names}
+        self._makers: dict[str, Callable[[Value], Value]] = {}
+        """What makes the values of a column those of one type."""
+        self.schema = self._schema(output)
+
+    def batches(self) -> Iterator[RecordBatch]:
+        """The rows in order, some thousand at a time; to be called once."""
+        from pyarrow import RecordBatch
+
+        for part in chain([self._first], self._parts):
+            assert part is not None
+            of_trials = part["trial_id"]
+            settings = [self._settings.get(trial, _NO_SETTING) for trial in of_trials]
+            columns: dict[str, Sequence[Any]] = dict(part)
+            for name, column in self._parameters.items():
+                values: list[Value | None] = [setting.get(name) for setting in settings]
+                if (make := self._makers.get(column)) is not None:
+                    values = [None if value is None else make(value) for value in values]
+                columns[column] = values
+            columns |= {name: [value] for name, value in self._description.items()}
+            arrays = [_array(columns[f.name], f.type, len(of_trials)) for f in self.schema]
+            yield RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _schema(self, output: bool) -> Schema:
+        """The names and types of the columns, as those of a frame that pandas would write."""
+        import pandas as pd
+        import pyarrow as pa
+
+        described = self._description.items()
+        kinds = {name: "int64" if isinstance(v, int) else "str" for name, v in described}
+        kinds |= column_kinds(output)
+        for name, column in self._parameters.items():
+            kinds[column] = _kind([s[name] for s in self._settings.values() if name in s])
+            if kinds[column] in _MAKERS:
+                self._makers[column] = _MAKERS[kinds[column]]
+        empty = pd.DataFrame({name: pd.Series([], dtype=kind) for name, kind in kinds.items()})
+        return pa.Schema.from_pandas(empty, preserve_index=False)
+
+
+def _array(values: Sequence[Any], kind: DataType, count: int) -> Array:
+    """A column; one that has the same value in each row is made from this one."""
+    from pyarrow import array, repeat, scalar
+
+    if values.count(values[0]) == len(values):
+        return repeat(scalar(values[0], kind), count)
+    return array(values, kind)
+
+
+_NO_SETTING: dict[str, Value] = {}
+_MAKERS: dict[str, Callable[[Value], Value]] = {
+    "Float64": float,
+    "str": lambda value: clean(str(value)),
+}
 
 
 def _describe(study: StudyRecord) -> dict[str, Any]:
@@ -147,13 +206,8 @@ def _describe(study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def _column(values: Sequence[Value | None]) -> pd.Series[Any]:
-    """Whole numbers, numbers, or text if any value is text: a column has one type."""
-    import pandas as pd
-
-    present_values = [value for value in values if value is not None]
-    if all(isinstance(value, int) and abs(value) < 2**63 for value in present_values):
-        return pd.Series(list(values), dtype="Int64")
-    if not any(isinstance(value, str) for value in present_values):
-        return pd.Series(list(values), dtype="Float64")
-    return pd.Series([None if v is None else clean(str(v)) for v in values], dtype="string")
+def _kind(values: Sequence[Value]) -> str:
+    """The pandas type of a column: whole numbers, numbers, or text if any value is text."""
+    if all(isinstance(value, int) and abs(value) < 2**63 for value in values):
+        return "Int64"
+    return "str" if any(isinstance(value, str) for value in values) else "Float64"

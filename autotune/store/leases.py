@@ -79,6 +79,11 @@ class LeaseWatch:
         self._sightings: dict[Hashable, dict[Hashable, _Sighting]] = {}
         self._changing = threading.Lock()
 
+    @property
+    def now_s(self) -> float:
+        """Seconds by the clock of the looks."""
+        return self._clock()
+
     def look(self, group: Hashable, signs: Mapping[Place, Sign]) -> dict[Place, Lease]:
         """The state of each lease of a group, by its place, given these present signs."""
         with self._changing:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from autotune.store.keys import StudyKey
 from runner.types import RunRecord
@@ -72,6 +72,15 @@ class StudySummary:
 
 
 @dataclass(frozen=True)
+class TrialDraft:
+    """A trial that a process would open: its setting, and the attributes (JSON) to store."""
+
+    setting: Mapping[str, Value]
+    key: str
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TrialRecord:
     """A setting in a study; ``number`` counts from 0 without gaps, and ``owner`` measures it."""
 
@@ -90,6 +99,15 @@ class TrialRecord:
     owner: OwnerProcess
     heartbeat_at: float | None = None
     """When its process was last seen, by the database's clock; None if it was never renewed."""
+
+
+class TrialFigure(NamedTuple):
+    """A trial without its attributes and its owner: what a table or a drawing needs of it."""
+
+    number: int
+    key: str
+    state: str
+    estimate: float | None
 
 
 @dataclass(frozen=True)
@@ -184,9 +202,14 @@ def _host() -> str:
     return socket.gethostname()
 
 
+@cache
 def _scope() -> str:
+    """The boot and the process namespace in which a process id means something."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
+
+
+os.register_at_fork(after_in_child=_scope.cache_clear)
 
 
 def _start(pid: int) -> int | None:

@@ -77,14 +77,13 @@ def all_rows(
     """The rows whose values match the types of their columns; the others are refused."""
     rows = _fetch(connection, query)
     faults: dict[int, str] = {}
-    for place, column in enumerate(query.selected_columns):
+    for column, values in zip(query.selected_columns, zip(*rows, strict=True), strict=False):
         kinds, words = _allowed_types(column, column.key in optional)
         # The types of a whole column at once: a study may have a hundred thousand runs.
-        if kinds and not {type(row[place]) for row in rows} <= kinds:
-            for at, row in enumerate(rows):
-                if type(row[place]) not in kinds:
-                    value = f"{row[place]!r:.40}"
-                    faults.setdefault(at, f"{column.key} is {value}, expected {words}")
+        if kinds and not set(map(type, values)) <= kinds:
+            for at, value in enumerate(values):
+                if type(value) not in kinds:
+                    faults.setdefault(at, f"{column.key} is {value!r:.40}, expected {words}")
     if not faults:
         return rows
     for at, why in faults.items():

@@ -1,6 +1,6 @@
 """Statements about runs, each inside a transaction of the caller.
 
-They add, list and count runs.
+They add and list runs; :mod:`autotune.store.run_columns` counts them.
 
 Most runs of a study have the same few read-back outcomes, which would take a million rows for
 100,000 runs. So each distinct outcome is stored once, and a run refers to its outcome.
@@ -16,8 +16,6 @@ import dataclasses
 import gc
 import hashlib
 import math
-import statistics
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -39,7 +37,7 @@ from sqlalchemy import (
 from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
-from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
+from autotune.store.model import DEFAULT_KEY, StoredRun
 from autotune.store.printed import apply_change, clean_lines, printed_of, store_lines
 from autotune.store.row_checks import all_rows, refuse
 from autotune.store.text import (
@@ -56,7 +54,6 @@ from autotune.store.trials import hash_of, unknown_trial
 from runner.types import ReadBack, RunRecord
 
 NativeSetting = Mapping[str, Mapping[str, str]]
-_KEYS_PER_QUERY = 500
 _PAGE = 1000
 """Runs that are read at once by :func:`read_through`."""
 # Every measurement adds a run, so its statements are built once.
@@ -148,53 +145,21 @@ def listing(
     if after is not None:
         conditions.append(s.run.c.number > after)
     if phases is not None:
-        conditions.append(_of_phase(phases))
+        conditions.append(of_phase(phases))
     if states is not None:
         conditions.append(s.run.c.state.in_(states))
     return _load(connection, conditions, brief, not brief if lines is None else lines)
 
 
-def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
-    """Number of runs of a study by "state", "phase" or "place", the largest number first."""
-    column: ColumnElement[str] = s.run.c.phase if by == "phase" else s.run.c.state
-    if by == "place":
-        column = func.coalesce(func.nullif(s.run.c.place, ""), s.run.c.host)
-    query = select(column, func.count()).where(s.run.c.study_id == study_id).group_by(column)
-    rows = [(str(name), int(count)) for name, count in connection.execute(query)]
-    return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
-
-
-def table(connection: Connection, study_id: int, output: bool) -> dict[str, list[Any]]:
-    """All runs of a study in order, column by column, with ``read_back`` as JSON text.
-
-    ``output``: include the programs' output, by far the largest part. No records are created,
-    because a study may have a hundred thousand runs.
-    """
-    of_study = s.run.c.study_id == study_id
-    record_columns = [name for name in COLUMNS if output or name not in OUTPUT]
-    selection = {
-        "id": s.run.c.id,
-        "run": s.run.c.number,
-        "trial": s.trial.c.number,
-        "setting": s.run.c.setting_key,
-        **{name: s.run.c[name] for name in ("phase", "block", "position", *record_columns)},
-        "trial_id": s.run.c.trial_id,
-        "read_back": s.run.c.read_back_id,
-    }
-    query = (
-        select(*(column.label(name) for name, column in selection.items()))
-        .select_from(s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id))
-        .where(of_study)
-    )
-    with _pause_collection():
-        rows = sorted(all_rows(connection, query, optional=("trial",)), key=itemgetter(1))
-        columns = (
-            dict(zip(selection, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-        )
-        columns = {name: columns.get(name, []) for name in selection if name != "id"}
-        texts = read_back_texts(connection, [of_study])
-        columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
-    return columns
+def page_conditions(
+    connection: Connection, study_id: int, size: int
+) -> Iterator[ColumnElement[bool]]:
+    """The conditions of the runs of a study in order, at most ``size`` runs for each."""
+    query = select(s.run.c.number).where(s.run.c.study_id == study_id).order_by(s.run.c.number)
+    numbers = list(connection.scalars(query))
+    for first in range(0, len(numbers), size):
+        last = min(first + size, len(numbers)) - 1
+        yield s.run.c.number.between(numbers[first], numbers[last])
 
 
 def known_runs(
@@ -236,12 +201,8 @@ def read_through(connection: Connection, study_id: int) -> None:
 
     A damaged row is left out or raises, as the store of the connection does.
     """
-    of_study = s.run.c.study_id == study_id
-    query = select(s.run.c.number).where(of_study).order_by(s.run.c.number)
-    numbers = list(connection.scalars(query))
-    for first in range(0, len(numbers), _PAGE):
-        page_numbers = numbers[first : first + _PAGE]
-        _load(connection, [of_study, s.run.c.number.between(page_numbers[0], page_numbers[-1])])
+    for of_page in page_conditions(connection, study_id, _PAGE):
+        _load(connection, [s.run.c.study_id == study_id, of_page])
 
 
 def one(connection: Connection, study_id: int, order: int) -> StoredRun:
@@ -254,7 +215,7 @@ def one(connection: Connection, study_id: int, order: int) -> StoredRun:
     return matches[0]
 
 
-def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
+def of_phase(phases: Collection[str]) -> ColumnElement[bool]:
     """The condition for these phases; "confirm" includes rounds such as "confirm:r1"."""
     column = s.run.c.phase
     rounds = [column.startswith(f"{phase}:", autoescape=True) for phase in phases]
@@ -276,7 +237,7 @@ def _load(
     place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
-    with _pause_collection():
+    with pause_collection():
         # All rows are fetched at once, since each row would cost a driver call. They are sorted
         # here: if SQLite sorts, it reads a whole study in order to find one setting.
         rows = sorted(all_rows(connection, query, optional=("trial",)), key=order)
@@ -307,7 +268,7 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
 
 
 @contextmanager
-def _pause_collection() -> Iterator[None]:
+def pause_collection() -> Iterator[None]:
     """Switch off garbage collection, which takes a third of the time: many objects are created."""
     was = gc.isenabled()
     gc.disable()
@@ -316,46 +277,6 @@ def _pause_collection() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-def best(
-    connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
-) -> list[BestRuns]:
-    """Settings by the median of their valid runs; of equal ones, the one with more runs first."""
-    figures = select(s.run.c.id, s.run.c.setting_hash, s.run.c.value_s).where(
-        s.run.c.study_id == study_id,
-        s.run.c.state == "ok",
-        s.run.c.value_s.is_not(None),
-        ~_of_phase([WARMUP]) if phases is None else _of_phase(phases),
-    )
-    values: dict[str, list[float]] = defaultdict(list)
-    for row in all_rows(connection, figures):
-        if row.value_s <= 0:
-            refuse(
-                connection, figures, row, f"value_s is {row.value_s}, expected a positive number"
-            )
-        elif math.isfinite(row.value_s):
-            values[row.setting_hash].append(row.value_s)
-    ranking = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
-    ranking = ranking[:limit]
-    keys = _keys(connection, study_id, [setting for _, _, setting in ranking])
-    # The row with the key of a setting may be damaged.
-    readable = [one for one in ranking if one[2] in keys]
-    return [BestRuns(keys[setting], median, -count) for median, count, setting in readable]
-
-
-def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str, str]:
-    """The keys of these hashes, a few at a time: the number of bound values is limited."""
-    keys: dict[str, str] = {}
-    for start in range(0, len(hashes), _KEYS_PER_QUERY):
-        query = (
-            select(s.run.c.setting_hash, s.run.c.setting_key)
-            .where(s.run.c.study_id == study_id, s.run.c.state == "ok")
-            .where(s.run.c.setting_hash.in_(hashes[start : start + _KEYS_PER_QUERY]))
-            .distinct()
-        )
-        keys.update((row.setting_hash, row.setting_key) for row in all_rows(connection, query))
-    return keys
 
 
 Backs = dict[str, ReadBack]
@@ -448,7 +369,6 @@ _AS_THEY_ARE = (
 )
 _PRINTED_COLUMNS = ("printed_id", "printed_change")
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
-INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns of a record."""
 OUTPUT = ("stdout_tail", "stderr_tail")

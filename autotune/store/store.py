@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from sqlalchemy import URL
 
@@ -29,22 +29,23 @@ from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import (
     MOVED,
-    BestRuns,
     StoredRun,
     StudyRecord,
     StudySummary,
+    TrialDraft,
     TrialRecord,
     Value,
 )
 from autotune.store.pruning import Pruned, PruneRule
 from autotune.store.row_checks import Damage
-from autotune.store.workers import WorkerClaims, database_now
+from autotune.store.study_figures import StudyFigures
+from autotune.store.workers import WorkerClaims
 from runner.files.paths import exists, is_file
 from runner.files.scratch import Scratch
 from runner.types import RunRecord
 
 
-class Store(WorkerClaims):
+class Store(StudyFigures, WorkerClaims):
     """The results database; every method is one transaction.
 
     A returned method's changes are durable; a method that raises changes nothing. Methods raise
@@ -356,9 +357,10 @@ class Store(WorkerClaims):
 
         ``attrs`` are JSON and come back unchanged. :meth:`beat` renews its lease.
         """
+        draft = TrialDraft(setting, key, attrs or {})
         with self._database.write() as connection:
-            at = database_now(connection, self._database.dialect)
-            return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
+            studies.lock(connection, study_id)
+            return trials.add(connection, self._database.dialect, study_id, draft, origin)
 
     def finish_trial(
         self,
@@ -374,16 +376,6 @@ class Store(WorkerClaims):
         """
         with self._database.write() as connection:
             return trials.finish(connection, trial_id, state, estimate, attrs, reason)
-
-    def studies_with(self, names: Collection[str]) -> list[int]:
-        """Ids of the studies that tried a value of one of these parameters, the newest first."""
-        with self._database.read() as connection:
-            return trials.studies_with(connection, names)
-
-    def trials(self, study_id: int, since: int = 0) -> list[TrialRecord]:
-        """Trials from the number ``since`` on, in order, including running ones."""
-        with self._database.read() as connection:
-            return trials.listing(connection, study_id, since)
 
     # runs
 
@@ -420,14 +412,6 @@ class Store(WorkerClaims):
                 launched,
             )
 
-    def run_columns(self, study_id: int, output: bool = False) -> dict[str, list[Any]]:
-        """All runs of a study in order as columns, for tables; lists and dictionaries are JSON.
-
-        ``output``: include the programs' output (``stdout_tail``, ``stderr_tail``).
-        """
-        with self._database.read() as connection:
-            return runs.table(connection, study_id, output)
-
     def runs(
         self,
         study_id: int,
@@ -460,21 +444,6 @@ class Store(WorkerClaims):
         """One run with its output and read-back; raises UsageError if it does not exist."""
         with self._database.read() as connection:
             return runs.one(connection, study_id, order)
-
-    def run_counts(self, study_id: int, by: Literal["state", "phase", "place"]) -> dict[str, int]:
-        """Number of runs by state, phase or place, the largest number first."""
-        with self._database.read() as connection:
-            return runs.counts(connection, study_id, by)
-
-    def best(
-        self, study_id: int, limit: int = 10, phases: Collection[str] | None = None
-    ) -> list[BestRuns]:
-        """Settings by the median of their valid runs, the fastest first.
-
-        Only runs of ``phases`` count; None means all but the warm-up.
-        """
-        with self._database.read() as connection:
-            return runs.best(connection, study_id, limit, phases)
 
     def known_runs(
         self,

@@ -10,7 +10,8 @@ the database's; they are shown, and compared with a clock only if one look must 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, case, insert, select, text, update
@@ -20,7 +21,14 @@ from autotune.store import studies, trials
 from autotune.store.database import Database
 from autotune.store.dialect import Dialect
 from autotune.store.leases import GIVEN_UP, LEASE_S, Lease, LeaseWatch, Sign
-from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value, WorkerRecord
+from autotune.store.model import (
+    RUNNING,
+    OwnerProcess,
+    TrialDraft,
+    TrialRecord,
+    Value,
+    WorkerRecord,
+)
 from autotune.store.row_checks import all_rows, read_first
 from autotune.store.trials import owner_columns
 
@@ -31,6 +39,8 @@ class WorkerClaims:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._watch = LeaseWatch()
+        self._looked_s: dict[int, float] = {}
+        """When this process last looked at the running trials of a study."""
 
     def claim_trial(
         self,
@@ -40,16 +50,51 @@ class WorkerClaims:
         attrs: Mapping[str, Any] | None = None,
         most: int | None = None,
         origin: str = "search",
+        spares: Sequence[TrialDraft] = (),
     ) -> TrialRecord | None:
         """Add a trial as :meth:`add_trial` if its setting has no trial in the study.
 
-        Returns None if another worker was faster, or if the study has ``most`` trials.
+        If it has one, the first of the ``spares`` that has none is added instead. Returns None if
+        other workers were faster at all of them, or if the study has ``most`` trials.
         """
+        drafts = [TrialDraft(setting, key, attrs or {}), *spares]
         with self._database.write() as connection:
-            if not trials.may_open(connection, study_id, key, most):
+            draft = trials.first_free(connection, study_id, drafts, most)
+            if draft is None:
                 return None
-            at = database_now(connection, self._database.dialect)
-            return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
+            return trials.add(connection, self._database.dialect, study_id, draft, origin)
+
+    def trial_news(
+        self, study_id: int, since: int, running: Collection[int]
+    ) -> tuple[list[TrialRecord], bool]:
+        """What has changed for a process that knows the trials before the number ``since``.
+
+        ``running``: ids of those that ran when it last looked. Returns the trials from ``since``
+        on and those of ``running`` that have ended, in order; once in :data:`LOOK_S` also those
+        that still run, and then whether :meth:`recover` would take one over.
+        """
+        now_s = self._watch.now_s
+        looks = now_s - self._looked_s.get(study_id, -math.inf) >= LOOK_S
+        with self._database.read() as connection:
+            records = trials.news(connection, study_id, since, running, looks)
+        if not looks:
+            return records, False
+        self._looked_s[study_id] = now_s
+        still = [record for record in records if record.state == RUNNING]
+        leases = _look_at(still, study_id, self._watch)
+        over = {number for number, lease in leases.items() if lease is Lease.OVER}
+        return records, bool(trials.left_over(still, (), over, is_restart=False))
+
+    def own_seed(self, study_id: int, seed: int) -> int:
+        """The seed of this process's proposals in a study that was begun with ``seed``.
+
+        Beside other workers that take part it is a seed of its own, so that no two draw the same.
+        """
+        me = OwnerProcess.current()
+        if all(worker.owner == me or worker.is_lost for worker in self.workers(study_id)):
+            return seed
+        digest = hashlib.sha256(f"{seed} {me}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
 
     def beat(self, study_id: int) -> int:
         """Renew the leases of this process in a study, and check those of others.
@@ -118,15 +163,15 @@ class WorkerClaims:
         """Ids of the running trials whose process is lost, as far as this process knows."""
         with self._database.read() as connection:
             now = database_now(connection, self._database.dialect)
-            leases = trial_leases(connection, study_id, self._watch)
-            rows = all_rows(connection, _running(study_id))
+            running = trials.listing(connection, study_id, state=RUNNING)
+        leases = _look_at(running, study_id, self._watch)
         return frozenset(
-            row.id
-            for row in rows
+            trial.id
+            for trial in running
             if _is_lost(
-                _owner(row),
-                leases.get(row.id, Lease.UNKNOWN),
-                0.0 if row.heartbeat_at is None else now - row.heartbeat_at,
+                trial.owner,
+                leases.get(trial.id, Lease.UNKNOWN),
+                0.0 if trial.heartbeat_at is None else now - trial.heartbeat_at,
             )
         )
 
@@ -138,7 +183,12 @@ class WorkerClaims:
     def release(self, study_id: int) -> None:
         """Give up the roles and leases of this process, so that other workers continue at once."""
         with self._database.write() as connection:
-            release(connection, study_id)
+            release(connection, study_id, OwnerProcess.current())
+
+    def give_up(self, study_id: int, owner: OwnerProcess) -> None:
+        """The same for a process that has ended, as a scheduler knows, on whatever host."""
+        with self._database.write() as connection:
+            release(connection, study_id, owner)
 
     def recover(
         self, study_id: int, gone_hosts: Collection[str] = (), is_restart: bool = True
@@ -154,9 +204,10 @@ class WorkerClaims:
         """
 
         def left(connection: Connection) -> list[TrialRecord]:
-            leases = trial_leases(connection, study_id, self._watch)
+            running = trials.listing(connection, study_id, state=RUNNING)
+            leases = _look_at(running, study_id, self._watch)
             over = {number for number, lease in leases.items() if lease is Lease.OVER}
-            return trials.left_over(connection, study_id, gone_hosts, over, is_restart)
+            return trials.left_over(running, gone_hosts, over, is_restart)
 
         with self._database.read() as connection:
             studies.get(connection, study_id)
@@ -170,6 +221,8 @@ class WorkerClaims:
             )
 
 
+LOOK_S = 1.0
+"""Seconds between two looks at the processes whose trials run."""
 _WORKER = "worker:"
 """Prefix of the roles that record the processes of a study."""
 _WAITING = "waiting:"
@@ -202,18 +255,20 @@ def _is_lost(owner: OwnerProcess, lease: Lease, age_s: float) -> bool:
     return abs(age_s) > LEASE_S
 
 
-def _running(study_id: int) -> Select[Any]:
-    return select(s.trial).where(s.trial.c.study_id == study_id, s.trial.c.state == RUNNING)
-
-
 def _role(study_id: int, name: str) -> Select[Any]:
     return select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
 
 
 def trial_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dict[int, Lease]:
     """The state of the leases of the running trials, by the trial's id, after one more look."""
-    rows = all_rows(connection, _running(study_id))
-    signs = {int(row.id): Sign(_owner(row), row.heartbeat_at) for row in rows}
+    return _look_at(trials.listing(connection, study_id, state=RUNNING), study_id, watch)
+
+
+def _look_at(
+    running: Collection[TrialRecord], study_id: int, watch: LeaseWatch
+) -> dict[int, Lease]:
+    """The same for the running trials of a study as they were just read."""
+    signs = {trial.id: Sign(trial.owner, trial.heartbeat_at) for trial in running}
     return watch.look(("trial", study_id), signs)
 
 
@@ -278,9 +333,9 @@ def workers(
     return records
 
 
-def release(connection: Connection, study_id: int) -> None:
-    """Give up every role of this process, and the leases of its trials."""
-    me = owner_columns(OwnerProcess.current())
+def release(connection: Connection, study_id: int, owner: OwnerProcess) -> None:
+    """Give up every role of a process, and the leases of its trials."""
+    me = owner_columns(owner)
     connection.execute(
         s.role.delete()
         .where(s.role.c.study_id == study_id)

@@ -8,7 +8,7 @@ import numpy as np
 
 from autotune.space import Setting, Space
 from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
-from autotune.strategies.candidates import balanced_start
+from autotune.strategies.candidates import balanced_start, crowding
 from autotune.strategies.codec import Codes
 from autotune.strategies.models.additive import Prior
 from autotune.strategies.models.worlds import Worlds, count_of_starts, worlds
@@ -78,12 +78,21 @@ class Auto(Strategy):
         self._starts = count_of_starts(space)
         self._stale = False
         self._observations: dict[int, Observation] = {}
+        self._running: dict[str, Codes] = {}
+        """Settings that other workers measure, by their keys."""
         self._keys: dict[Codes, str] = {}
         self._codes: dict[Setting, Codes | None] = {}
 
     def learn(self, observation: Observation) -> None:
+        self._running.pop(self.space.canonical(observation.setting).key, None)
         self._observations[observation.number] = observation
         self._stale = True
+
+    def learn_running(self, observation: Observation) -> None:
+        canonical = self.space.canonical(observation.setting)
+        codes = self._codes_of(canonical)
+        if codes is not None:
+            self._running[canonical.key] = codes
 
     def propose(self) -> Proposal | None:
         if self.ordinal < self._starts and (start := self._balanced()) is not None:
@@ -93,17 +102,23 @@ class Auto(Strategy):
             return self.anything_new()
         # Ties (frequent before anything is known) are broken at random, so that seeds differ.
         jitter = self.rng(self.ordinal).random(len(fresh))
-        top = int(np.lexsort((jitter, -values))[0])
+        worth = values
+        if self._running:
+            worth = values / (1.0 + crowding(np.array(fresh, np.intp), self._running.values()))
+        order = np.lexsort((jitter, -worth)).tolist()
+        top = order[0]
         observations = self._observations_in_order()
         dull = (
-            self._dull(observations) + 1 if values[top] < float(self.values["ei_threshold"]) else 0
+            self._dull(observations) + 1 if values.max() < float(self.values["ei_threshold"]) else 0
         )
         patience = int(self.values["patience"]) * self._model.persistence
         in_vain = self._model.interacts and _in_vain(observations) >= _PATIENCE_FOR_BEST * patience
         is_over = dull > patience or in_vain
         if patience and is_over and len(observations) >= int(self.values["min_trials"]):
             return None
-        return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
+        attrs: dict[str, object] = {"dull": dull}
+        spares = (Proposal(self.codec.decode(fresh[at]), attrs) for at in order[1:][: self.spares])
+        return Proposal(self.codec.decode(fresh[top]), attrs, tuple(spares))
 
     def favourite(self) -> Setting | None:
         """The setting with the surrogate's best estimate, not the one with the fastest run.

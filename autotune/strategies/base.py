@@ -60,10 +60,15 @@ class Observation:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A setting to try, and the attributes (JSON) that are stored with its trial."""
+    """A setting to try, and the attributes (JSON) that are stored with its trial.
+
+    ``spares`` are proposals to take instead if another worker has just begun this one, the best
+    first; they have none of their own.
+    """
 
     setting: Setting
     attrs: dict[str, object] = field(default_factory=dict)
+    spares: tuple[Proposal, ...] = ()
 
 
 def _no_pulse() -> None:
@@ -118,6 +123,8 @@ class Strategy(ABC):
 
         The caller sets it and ends a loop by raising an exception in it.
         """
+        self.spares = 0
+        """The largest number of spares of a proposal that the caller can use."""
 
     @classmethod  # noqa: B027 - a hook
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
@@ -209,7 +216,10 @@ class Strategy(ABC):
     def anything_new(self) -> Proposal | None:
         """The first new setting of a seeded order; None if the space is exhausted."""
         setting = self._unvisited_settings.first(self.is_new, self.pulse)
-        return None if setting is None else Proposal(setting)
+        if setting is None or not self.spares:
+            return None if setting is None else Proposal(setting)
+        others = self._unvisited_settings.ahead(self.spares, self.is_new, self.pulse)
+        return Proposal(setting, spares=tuple(map(Proposal, others)))
 
     def _note(self, setting: Setting) -> None:
         canonical = self.space.canonical(setting)

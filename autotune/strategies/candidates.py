@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
@@ -41,6 +42,18 @@ _CANONICAL_LIMIT = 32
 """Number of the best raw candidates that are converted to canonical form."""
 _DRAWS = 20
 """Random settings of which a balanced start is one."""
+
+
+def crowding(rows: Matrix, running: Collection[Codes]) -> Floats:
+    """How many of the settings being run each row is, or is one change away from; shape (rows,).
+
+    The value of a candidate is divided by one more than this, a local penalty: workers that ask at
+    the same time then measure different things. ``rows`` are codes, shape (rows, parameters).
+    """
+    counts = np.zeros(len(rows))
+    for codes in running:
+        counts += (rows != np.array(codes, dtype=np.intp)).sum(axis=1) <= 1
+    return counts
 
 
 class Listing:
@@ -263,6 +276,16 @@ class UnvisitedSettings:
         space = self._space.without(dict.fromkeys(idle, "it does nothing here"))
         codec = self._codec if space is self._space else Codec(space)
         self._order = space.enumerate() if self._grid else seeded_order(space, codec, self._seed)
+        self._ahead: deque[Setting] = deque()
+        """Settings that :meth:`ahead` has returned, in their order."""
+
+    def ahead(
+        self, count: int, is_new: Callable[[Setting], bool], pulse: Callable[[], None]
+    ) -> list[Setting]:
+        """The new settings, at most ``count``, that :meth:`first` will return next."""
+        while len(self._ahead) < count and (setting := self._further(is_new, pulse)) is not None:
+            self._ahead.append(setting)
+        return [s for s in self._ahead if is_new(s)][:count]
 
     def first(self, is_new: Callable[[Setting], bool], pulse: Callable[[], None]) -> Setting | None:
         """The next new setting in canonical form; None if none is left or found for long.
@@ -272,6 +295,14 @@ class UnvisitedSettings:
         idle = self._codec.idle
         if self._facts != len(idle) or self._defaults is not idle.space:
             self._begin()
+        while self._ahead:
+            if is_new(setting := self._ahead.popleft()):
+                return setting
+        return self._further(is_new, pulse)
+
+    def _further(
+        self, is_new: Callable[[Setting], bool], pulse: Callable[[], None]
+    ) -> Setting | None:
         old = 0
         for at, setting in enumerate(self._order):
             if at % _PULSE == 0:

@@ -9,6 +9,7 @@ import copy
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import optuna
@@ -147,7 +148,7 @@ class OptunaStrategy(Strategy):
             if setting is not None and self.is_new(setting):
                 return self._remember(Proposal(setting, attrs))
         fallback = self.anything_new()
-        return fallback and self._remember(Proposal(fallback.setting, attrs))
+        return fallback and self._remember(replace(fallback, attrs=attrs))
 
     def admit(self, prior: Setting) -> Proposal:
         self._show_pending()

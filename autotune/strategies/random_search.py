@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from autotune.errors import UsageError
 from autotune.strategies.base import Proposal, Strategy
 
@@ -22,5 +24,10 @@ class RandomSearch(Strategy):
             except UsageError:
                 break  # Valid settings are so rare that only an enumeration finds one.
             if setting is not None and self.is_new(setting):
-                return Proposal(setting)
+                return Proposal(setting, spares=self._draws(rng) if self.spares else ())
         return self.anything_new()
+
+    def _draws(self, rng: np.random.Generator) -> tuple[Proposal, ...]:
+        """Further draws; where they are rare, some are missing."""
+        drawn = (self.codec.settle(self.space.sample(rng)) for _ in range(self.spares))
+        return tuple(Proposal(s) for s in drawn if s is not None and self.is_new(s))

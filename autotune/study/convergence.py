@@ -4,31 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from autotune.measurement.run_history import CONFIRM, HistoryEntry
 from autotune.space import DEFAULT, Setting
 
 
-class MeasuredTrial(Protocol):
+class TrialRatio(Protocol):
     """A trial of a study, from its store or in memory; ``estimate`` is T / T_default."""
 
     @property
     def number(self) -> int: ...
-    @property
-    def setting(self) -> Mapping[str, object]: ...
     @property
     def state(self) -> str: ...
     @property
     def estimate(self) -> float | None: ...
 
 
+class MeasuredTrial(TrialRatio, Protocol):
+    """The same with its setting."""
+
+    @property
+    def setting(self) -> Mapping[str, object]: ...
+
+
+OfTrial = TypeVar("OfTrial", bound=TrialRatio)
+
+
+@dataclass(frozen=True)
+class Improvement(Generic[OfTrial]):
+    """The best trial after ``runs`` search runs, which took ``machine_s`` seconds.
+
+    ``ratio`` is its T / T_default as measured, before any proof; without a trial it is the default,
+    which has 1.
+    """
+
+    runs: int
+    machine_s: float
+    ratio: float
+    trial: OfTrial | None
+
+
 @dataclass(frozen=True)
 class ConvergencePoint:
-    """The best setting after ``runs`` search runs, which took ``machine_s`` seconds.
-
-    ``ratio`` is its T / T_default as measured, before any proof; the default has 1.
-    """
+    """An improvement with its setting."""
 
     runs: int
     machine_s: float
@@ -39,7 +58,19 @@ class ConvergencePoint:
 def best_so_far(
     entries: Iterable[HistoryEntry], trials: Iterable[MeasuredTrial]
 ) -> list[ConvergencePoint]:
-    """The best setting wherever it changes, from the default to the end of the search.
+    """The best setting wherever it changes, as :func:`improvements`."""
+    return [
+        ConvergencePoint(
+            p.runs, p.machine_s, p.ratio, DEFAULT if p.trial is None else Setting(p.trial.setting)
+        )
+        for p in improvements(entries, trials)
+    ]
+
+
+def improvements(
+    entries: Iterable[HistoryEntry], trials: Iterable[OfTrial]
+) -> list[Improvement[OfTrial]]:
+    """The best trial wherever it changes, from the default to the end of the search.
 
     All launches before the confirmation count: warm-ups, rejected runs and runs of the default,
     too. A trial counts from its last run on. Empty if no trial has a result.
@@ -55,10 +86,10 @@ def best_so_far(
             ended[entry.trial] = runs, seconds
     if not ended:
         return []
-    points = [ConvergencePoint(0, 0.0, 1.0, DEFAULT)]
+    points: list[Improvement[OfTrial]] = [Improvement(0, 0.0, 1.0, None)]
     for number, (at_run, at_s) in sorted(ended.items(), key=lambda item: item[1]):
         trial = results[number]
         if trial.estimate is not None and trial.estimate < points[-1].ratio:
-            points.append(ConvergencePoint(at_run, at_s, trial.estimate, Setting(trial.setting)))
-    points.append(ConvergencePoint(runs, seconds, points[-1].ratio, points[-1].setting))
+            points.append(Improvement(at_run, at_s, trial.estimate, trial))
+    points.append(Improvement(runs, seconds, points[-1].ratio, points[-1].trial))
     return points

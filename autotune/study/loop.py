@@ -52,6 +52,8 @@ ASK_RUNS = 20
 ASK_LEAST_S = 20.0
 """A search ends if its strategy has looked for a new setting for the time of :data:`ASK_RUNS` runs,
 and for at least these seconds."""
+SPARES = 16
+"""Settings that a worker would measure instead if others have just opened its proposal."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
 
@@ -95,6 +97,8 @@ class SearchLoop:
         """Equal layouts that no trial has yet."""
         self._asked_at = 0.0
         self._reported_trials: set[int] = set()
+        self._running_trials: set[int] = set()
+        """Numbers of trials of which the strategy knew while they ran."""
         self._told_default = False
         self._last_number = -1
 
@@ -135,7 +139,7 @@ class SearchLoop:
                     self.ended_by = NOTHING_LEFT
                     return
                 try:
-                    trial = self.trial_store.open(proposal.setting, dict(proposal.attrs))
+                    trial = self._open(proposal)
                 except OthersFaster:
                     continue  # The strategy knows its proposals and is asked for another one.
             try:
@@ -144,6 +148,14 @@ class SearchLoop:
                 self.ended_by = BUDGET_GONE
                 return  # The trial stays open, and a larger budget begins with it.
             self.strategy.tell(self._observation(trial))
+
+    def _open(self, proposal: Proposal) -> Trial:
+        """The trial of a proposal, or of one of its spares if other workers were faster."""
+        attrs = dict(proposal.attrs)
+        trial = self.trial_store.open(proposal.setting, attrs, proposal.spares)
+        if trial.setting != proposal.setting:
+            self.strategy.add_running(trial.observation())
+        return trial
 
     def _compare_placements(self) -> None:
         """Tell the strategy of equal layouts before its first proposal.
@@ -166,6 +178,7 @@ class SearchLoop:
         """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""
         self._asked_at = time.monotonic()
         self.strategy.pulse = self._pulse
+        self.strategy.spares = SPARES if self.trial_store.shared else 0
         return self.strategy.ask()
 
     def _pulse(self) -> None:
@@ -191,7 +204,9 @@ class SearchLoop:
                     self._placements.know(equal)
         self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
         for trial in running:
-            self.strategy.add_running(trial.observation())
+            if trial.number not in self._running_trials:
+                self._running_trials.add(trial.number)
+                self.strategy.add_running(trial.observation())
         return [t for t in running if not t.is_foreign]
 
     def _observation(self, trial: Trial) -> Observation:

@@ -61,7 +61,7 @@ from autotune.study.search_result import (
     SwitchedLibrary,
 )
 from autotune.study.study_request import SearchRequest
-from autotune.study.study_status import FINISH, FINISHED, SESSION
+from autotune.study.study_status import FINISH, FINISHED, JOB_VARIABLE, SESSION
 from autotune.study.study_warnings import sharing_warnings
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.provenance import provenance_of
@@ -148,7 +148,7 @@ class SearchStudy(MeasuredStudy):
             reuse=not request.remeasure,
             shared=join,
             most=self.plan.trials,
-            on_refresh=self._pull,
+            on_refresh=lambda: self.evaluator.pull(),
         )
         self.screening: Screening | None = None
         self._cheap = cheap
@@ -217,7 +217,8 @@ class SearchStudy(MeasuredStudy):
         starts = (*self._suggestions(), *self.priors)
         priors = allowed_starts(starts, self.space, space, self.watch)
         seed = self.request.seed
-        strategy = self.strategy(space, seed=seed, priors=priors, options=self.options)
+        own_seed = self.store.own_seed(self.study.id, seed) if self.shared else seed
+        strategy = self.strategy(space, seed=own_seed, priors=priors, options=self.options)
         if is_slowed(strategy):
             self.watch(_slow_proposals(strategy.name))
         answer = run_procedure(
@@ -262,10 +263,6 @@ class SearchStudy(MeasuredStudy):
         self._is_open = True
         return self
 
-    def _pull(self) -> None:
-        """Read the new runs of all workers."""
-        self.evaluator.pull()
-
     def _store_session(self) -> None:
         """Store the bounds of this process and its owner, for those who watch the study."""
         document = {
@@ -273,6 +270,7 @@ class SearchStudy(MeasuredStudy):
             "budget_s": self.plan.budget_s,
             "max_runs": self.plan.max_runs,
             "owner": dataclasses.asdict(OwnerProcess.current()),
+            "job": os.environ.get(JOB_VARIABLE, ""),
         }
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self.store.store_document(self.study.id, f"{SESSION}{stamp}:{os.getpid()}", document)

@@ -8,7 +8,7 @@ study itself.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from autotune.measurement.budget import Budget
 from autotune.measurement.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.space import Setting
 from autotune.store.keys import OPERATIONS
+from autotune.strategies import Proposal
 from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord
 
@@ -81,8 +82,11 @@ class MemoryTrialStore:
     trials: list[Trial] = field(default_factory=list)
     ratios: dict[Setting, float] = field(default_factory=dict)
     plans: dict[str, str] = field(default_factory=dict)
+    shared: bool = False
 
-    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
+    def open(
+        self, setting: Setting, attrs: dict[str, object], spares: Sequence[Proposal] = ()
+    ) -> Trial:
         trial = Trial(len(self.trials), setting, setting, attrs=dict(attrs))
         self.trials.append(trial)
         return trial

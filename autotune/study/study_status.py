@@ -25,5 +25,7 @@ FINISHED: tuple[str, ...] = tuple(one for one in get_args(Status) if one != "int
 """The statuses of a study that has ended with a result."""
 FINISH = "finish"
 """The role of the worker that makes the proofs of the whole study."""
+JOB_VARIABLE = "AUTOTUNE_WORKER_JOB"
+"""Variable with the mark of the job in which a worker runs; its sessions have it, too."""
 SESSION = "session:"
 """Beginning of the names under which a study stores its sessions."""

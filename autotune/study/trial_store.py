@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,10 +14,10 @@ from autotune.measurement.study_executables import changed_executables
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import MPI
 from autotune.stats.cheap_runs import clear_step, rank_correlation
-from autotune.store import OwnerProcess, Store, StudyRecord
+from autotune.store import OwnerProcess, Store, StudyRecord, TrialDraft
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
-from autotune.strategies import SCATTER, Observation
+from autotune.strategies import SCATTER, Observation, Proposal
 
 
 @dataclass
@@ -95,8 +94,14 @@ class TrialStore(DocumentStore, Protocol):
     """Stores trials, and the plans of rounds."""
 
     trials: list[Trial]
+    shared: bool
+    """Whether other workers open trials of the same study at the same time."""
 
-    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial: ...
+    def open(
+        self, setting: Setting, attrs: dict[str, object], spares: Sequence[Proposal] = ()
+    ) -> Trial:
+        """A new trial of the setting, or of the first of ``spares`` that no worker has opened."""
+        ...
 
     def close(self, trial: Trial) -> None: ...
 
@@ -138,12 +143,18 @@ class StoredTrials:
     """Whether other workers open trials of the same study at the same time."""
     most: int | None = None
     """Number of trials that all workers together may open."""
-    on_refresh: Callable[[], None] = lambda: None
+    on_refresh: Callable[[], object] = lambda: None
     """Called before trials are read again, so that their runs are read before them."""
     trials: list[Trial] = field(default_factory=list)
     ids: dict[int, int] = field(default_factory=dict)
     mine: set[int] = field(default_factory=set)
     """Numbers of the trials that this process opened or took over."""
+    _places: dict[int, int] = field(default_factory=dict)
+    """Where each trial is in ``trials``, by its number."""
+    _next: int = 0
+    """The first number that is not known."""
+    _running: set[int] = field(default_factory=set)
+    """Numbers of the trials that ran when they were last read."""
     _histories: dict[int, RunHistory] = field(default_factory=dict)
     _current: dict[int, bool] = field(default_factory=dict)
 
@@ -154,24 +165,44 @@ class StoredTrials:
         setting is not on the space's grid, since others may write to a database.
         """
         self.mine = {row.number for row in self.store.recover(self.study.id)}
-        self.trials = []
-        self._read()
+        self.trials, self._places, self._next, self._running = [], {}, 0, set()
+        self._take(self.store.trials(self.study.id))
 
-    def _read(self) -> bool:
-        """Read what may have changed, from the first open trial on; returns whether it did."""
-        over = {t.number for t in self.trials if t.state != "running"}
-        first = next(number for number in itertools.count() if number not in over)
-        before = [t for t in self.trials if t.number >= first]
-        after, this_process = [], OwnerProcess.current()
-        for row in self.store.trials(self.study.id, since=first):
-            self.ids[row.number] = row.id
+    def _take(self, rows: Iterable[StoredTrial]) -> bool:
+        """Take over what was read, and return whether it is news."""
+        is_news, this_process = False, OwnerProcess.current()
+        for row in rows:
+            own = row.number in self.mine and row.owner == this_process
+            is_foreign = row.state == "running" and not own
+            place = self._places.get(row.number)
+            former = None if place is None else self.trials[place]
+            if former is not None and (former.state, former.is_foreign) == (row.state, is_foreign):
+                continue
             trial = trial_of(row)
             self._refuse_strange(trial)
-            own = trial.number in self.mine and row.owner == this_process
-            trial.is_foreign = trial.state == "running" and not own
-            after.append(trial)
-        self.trials = [t for t in self.trials if t.number < first] + after
-        return _states(before) != _states(after)
+            trial.is_foreign = is_foreign
+            self._add(trial, row.id)
+            is_news = True
+        return is_news
+
+    def _add(self, trial: Trial, trial_id: int) -> None:
+        """Add a trial in the order of the numbers, or replace what was known of it."""
+        number = trial.number
+        self.ids[number] = trial_id
+        (self._running.add if trial.state == "running" else self._running.discard)(number)
+        place = self._places.get(number)
+        if place is not None:
+            self.trials[place] = trial
+            return
+        is_last = not self.trials or self.trials[-1].number < number
+        self.trials.append(trial)
+        if not is_last:
+            self.trials.sort(key=lambda t: t.number)
+            self._places = {t.number: at for at, t in enumerate(self.trials)}
+        else:
+            self._places[number] = len(self.trials) - 1
+        while self._next in self._places:
+            self._next += 1
 
     def _refuse_strange(self, trial: Trial) -> None:
         """Raise WorkError for a trial whose setting is not on this space's grid.
@@ -203,33 +234,44 @@ class StoredTrials:
         """
         if not self.shared and not self.busy:
             return False
-        rows = self.store.recover(self.study.id, is_restart=False)
-        self.mine |= {row.number for row in rows}
         self.on_refresh()
-        return self._read()
+        running = [self.ids[number] for number in self._running]
+        rows, may_recover = self.store.trial_news(self.study.id, self._next, running)
+        is_news = self._take(rows)
+        if may_recover:
+            left = self.store.recover(self.study.id, is_restart=False)
+            self.mine |= {row.number for row in left}
+            is_news |= self._take(left)
+        return is_news
 
     @property
     def busy(self) -> bool:
         """Whether another worker still measures a trial."""
         return any(t.state == "running" and t.is_foreign for t in self.trials)
 
-    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
+    def open(
+        self, setting: Setting, attrs: dict[str, object], spares: Sequence[Proposal] = ()
+    ) -> Trial:
         if self.shared:
+            drafts = [TrialDraft(p.setting.to_json(), p.setting.key, p.attrs) for p in spares]
             claim = self.store.claim_trial(
-                self.study.id, setting.to_json(), setting.key, attrs, self.most
+                self.study.id, setting.to_json(), setting.key, attrs, self.most, spares=drafts
             )
             if claim is None:
                 raise OthersFaster
             row = claim
+            if row.key != setting.key:
+                spare = next(p for p in spares if p.setting.key == row.key)
+                setting, attrs = spare.setting, spare.attrs
         else:
             row = self.store.add_trial(self.study.id, setting.to_json(), setting.key, attrs)
         trial = Trial(row.number, setting, setting, attrs=dict(attrs))
-        self.ids[row.number] = row.id
         self.mine.add(row.number)
-        self.trials.append(trial)
+        self._add(trial, row.id)
         return trial
 
     def close(self, trial: Trial) -> None:
+        self._running.discard(trial.number)
         trial.attrs[EFFECTIVE] = trial.effective.key
         if trial.reused:
             trial.attrs[REUSED] = True
@@ -280,18 +322,15 @@ class StoredTrials:
         return self._histories[study_id]
 
 
-def _states(trials: list[Trial]) -> list[tuple[int, str, bool]]:
-    return [(t.number, t.state, t.is_foreign) for t in trials]
-
-
 def trial_of(row: StoredTrial) -> Trial:
     """A stored trial as a trial of the study."""
     setting = Setting(row.setting)
     effective = row.attrs.get(EFFECTIVE)
+    differs = isinstance(effective, str) and effective != row.key
     return Trial(
         number=row.number,
         setting=setting,
-        effective=Setting.parse(effective) if isinstance(effective, str) else setting,
+        effective=Setting.parse(str(effective)) if differs else setting,
         state=row.state,
         estimate=row.estimate,
         reason=row.reason,

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from autotune.api.live import live_state
+from autotune.api.live import is_active, live_state
 from autotune.study.study_status import FINISHED
 from autotune.ui.site import Site, View
 from autotune.ui.study import find
@@ -20,9 +20,8 @@ def running_page(site: Site, request: Request) -> View:
     studies = []
     for number in site.store.unfinished_studies(FINISHED, LOOKED_AT):
         study = site.store.get_study(number)
-        state = live_state(site.store, study)
-        if state["active"]:
-            studies.append((study, state))
+        if is_active(site.store, study):
+            studies.append((study, live_state(site.store, study)))
     return View("running.html", "Running now", "/running", {"studies": studies})
 
 

@@ -12,11 +12,11 @@ from starlette.requests import Request
 from autotune.anova.importance import importance, study_evidence
 from autotune.anova.table import study_table
 from autotune.api.importance import weights_figure
-from autotune.api.live import live_state
+from autotune.api.live import is_active, live_state
 from autotune.api.status import state_of
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.page import Section
-from autotune.report.parallel import parallel_coordinates
+from autotune.report.parallel import LINES, parallel_coordinates
 from autotune.report.study import study_section
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.study_status import FINISHED
@@ -66,10 +66,9 @@ def study_page(site: Site, request: Request) -> View:
 
 def _live(store: Store, study: StudyRecord) -> dict[str, Any] | None:
     """The progress of a study that runs; None for any other one."""
-    if study.status in FINISHED:
+    if study.status in FINISHED or not is_active(store, study):
         return None
-    state = live_state(store, study)
-    return state if state["active"] else None
+    return live_state(store, study)
 
 
 def _section(store: Store, study: StudyRecord) -> Section:
@@ -82,7 +81,7 @@ def _name(study: StudyRecord) -> str:
 
 
 def _parallel(store: Store, study: StudyRecord) -> str:
-    drawing = parallel_coordinates(store.trials(study.id))
+    drawing = parallel_coordinates(store.best_trials(study.id, LINES))
     return plain_svg(drawing) if drawing else ""
 
 

@@ -62,7 +62,7 @@ def _both(store: Store, studies: list[StudyRecord]) -> Section:
     """The differences of the studies, and figures of both."""
     lines, marks = {}, []
     for letter, study in zip("AB", studies, strict=True):
-        points = search_steps(history_of(store, study.id), store.trials(study.id))
+        points = search_steps(history_of(store, study.id), store.trial_figures(study.id))
         if points:
             lines[letter] = points
         if study.result is not None and "recommended" in study.result:

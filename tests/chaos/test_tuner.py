@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from tests.servers import as_user, postgres, postgres_tool
+from tests.servers import kill_postgres, postgres, postgres_tool, start_postgres
 
 pytestmark = [pytest.mark.chaos, pytest.mark.mpi]
 KILLS = int(os.environ.get("AUTOTUNE_CHAOS_KILLS", "20"))
@@ -158,23 +158,12 @@ def test_the_database_server_goes(tmp_path: Path, mark: str, fault: Callable[[st
         end = time.monotonic() + 60
         while time.monotonic() < end and (not finished(tmp_path) or stored(url) < 3):
             time.sleep(0.2)
-        place = Path(url.partition("host=")[2].partition("&")[0])
-        pid = int((place / "data" / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGKILL)
+        kill_postgres(url)
         _, err = tuner.communicate(timeout=120)
         assert tuner.returncode in (1, 2), err
         assert "Traceback" not in err
         assert "PostgreSQL" in err or "database" in err
-        control, user = postgres_tool("pg_ctl"), "postgres"
-        assert control is not None
-        prefix = as_user(user) if os.geteuid() == 0 else []
-        words = f"-k {place} -p 5432 -c listen_addresses= -c fsync=off"
-        time.sleep(1)
-        with (tmp_path / "pg.log").open("w") as log:
-            subprocess.run(
-                [*prefix, control, "-D", str(place / "data"), "-w", "-o", words, "start"],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=True,
-            )  # fmt: skip
+        start_postgres(url)
         kept = stored(url)
         again = start(tmp_path, mark, url, trials=2)
         _, err = again.communicate(timeout=300)

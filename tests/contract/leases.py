@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from itertools import pairwise
 import pytest
 from sqlalchemy import text
 
-from autotune.store import RUNNING, OwnerProcess, Store
+from autotune.store import RUNNING, OwnerProcess, Store, TrialDraft
 from autotune.store.leases import BEAT_S, LEASE_BEATS, LEASE_S, LeaseWatch
 from autotune.store.model import PRUNED
 from runner.types import RunRecord
@@ -51,6 +52,40 @@ class Beats:
 
 class LeaseContract:
     """Mixed into the classes of the store's contract."""
+
+    def test_the_first_spare_that_is_free_is_claimed(self, store: Store) -> None:
+        study = store.study(key())
+        spares = [TrialDraft({"a": n}, f"a={n}", {"n": n}) for n in (1, 2, 3)]
+        claims = [
+            store.claim_trial(study.id, {"a": 1}, "a=1", {"n": 0}, most=4, spares=spares[first:])
+            for first in (0, 0, 0, 2, 0)
+        ]
+        assert [claim and (claim.key, claim.attrs) for claim in claims] == [
+            ("a=1", {"n": 0}), ("a=2", {"n": 2}), ("a=3", {"n": 3}), None, None,
+        ]  # fmt: skip
+
+    def test_news_are_new_trials_and_ends(self, store: Store) -> None:
+        study = store.study(key())
+        made = [store.add_trial(study.id, {"a": n}, f"a={n}") for n in range(3)]
+        ids = [trial.id for trial in made]
+        assert [t.number for t in store.trial_news(study.id, 0, [])[0]] == [0, 1, 2]
+        store.finish_trial(ids[1], "ok", 0.5)
+        news, may_recover = store.trial_news(study.id, 2, ids[:2])
+        assert [(t.number, t.state) for t in news] == [(1, "ok"), (2, RUNNING)]
+        assert not may_recover
+
+    def test_what_an_ended_process_holds_is_given_up_for_it(self, store: Store) -> None:
+        study = store.study(key())
+        store.claim_trial(study.id, {"a": 1}, "a=1")
+        store.take_role(study.id, "finish")
+        for table in ("trial", "role"):
+            move(store, table)
+        far = dataclasses.replace(OwnerProcess.current(), host="far", scope="another boot/pid")
+        assert store.recover(study.id, is_restart=False) == []
+        assert not store.take_role(study.id, "finish")
+        store.give_up(study.id, far)
+        assert [t.key for t in store.recover(study.id, is_restart=False)] == ["a=1"]
+        assert store.take_role(study.id, "finish")
 
     def test_a_setting_is_claimed_once(self, store: Store) -> None:
         study, other = store.study(key()), store.study(key(seed=2))

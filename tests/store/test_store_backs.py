@@ -30,7 +30,7 @@ def test_text_order_and_nothing_are_kept(tmp_path: Path) -> None:
             other.id, None, "search", 0, 0, RunRecord("ok", wall_s=1.0, read_back=AWKWARD)
         )
         found = [run.record.read_back for run in store.runs(study.id)]
-        columns = store.run_columns(study.id)
+        [columns] = store.run_columns(study.id)
     cleaned = AWKWARD | {"é": ReadBack("in force", "größer\n\"'", "\\udcff\\x00", "😀")}
     assert found == [cleaned, {}, PLAIN, cleaned]
     assert list(found[0]) == list(AWKWARD)

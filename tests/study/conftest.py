@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from autotune.space import Parameter, Setting, Space
+from autotune.strategies import Proposal
 from autotune.study.proof import Blocks
 from autotune.study.simulation import SimulatedEvaluator
 
@@ -43,7 +43,7 @@ class ListStrategy:
         done = len(self.told)
         if done >= len(self.settings):
             return None
-        return SimpleNamespace(setting=self.settings[done], attrs={})
+        return Proposal(self.settings[done])
 
     def tell(self, observation: Any) -> None:
         self.told.append(observation)

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.stats.cheap_runs import CHANCE
 from autotune.store import Store
 from autotune.store.model import PRUNED
+from autotune.strategies import Proposal
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.screening import AUDIT, BOTH_FIRST, OFF, Screening
 from autotune.study.screening_summary import (
@@ -50,7 +50,7 @@ class InOrder(ListStrategy):
     def ask(self) -> Any:
         known = {observation.setting for observation in self.told}
         left = [setting for setting in self.settings if setting not in known]
-        return SimpleNamespace(setting=left[0], attrs={}) if left else None
+        return Proposal(left[0]) if left else None
 
 
 def timed(unit_s: float, noise: float = 0.01, turned: bool = False) -> Model:

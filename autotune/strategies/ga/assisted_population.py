@@ -6,13 +6,14 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
-from autotune.strategies.candidates import balanced_start
+from autotune.strategies.candidates import balanced_start, crowding
 from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.ga.operators import Matrix
 from autotune.strategies.ga.options import GeneticOptions
@@ -58,6 +59,8 @@ class AssistedPopulation(GeneticSearch):
         self._model = worlds(codec, _CLIP, lambda count: self._rng(_SAMPLES, count), _BELIEF)
         self._starts = count_of_starts(codec.space)
         self._stale = False
+        self._ranking: Iterator[tuple[int, Codes]] = iter(())
+        """What is left of the candidates of the last request, the best first."""
         self._best = math.inf if self._default is None else 1.0
         self._trials = 0
         self.first = [*seeds, *self._balance()]
@@ -96,9 +99,14 @@ class AssistedPopulation(GeneticSearch):
         """The child that is most worth running."""
         return self._select(running, ordinal)[0]
 
+    def spares(self, count: int) -> list[Codes]:
+        """The children that are most worth running after the one just asked for."""
+        return [codes for _, codes in islice(self._ranking, count)]
+
     def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
         """The candidate with the largest expected improvement, and that improvement."""
         rng = self._rng(_CHILD, ordinal)
+        self._ranking = iter(())
         if ordinal < self._starts and (start := self._balanced(running, rng)) is not None:
             return start, math.inf
         candidates = self._repaired(self._candidates(rng))
@@ -106,8 +114,10 @@ class AssistedPopulation(GeneticSearch):
         if self._ratios:
             candidates, worth = self._evolve(candidates, worth, rng)
         # Ties (frequent before anything is known) are broken at random, so that seeds differ.
-        order = np.lexsort((rng.random(len(candidates)), -worth))
-        for place, codes in self._fresh(candidates, order, running):
+        ties = rng.random(len(candidates))
+        penalised = worth / (1.0 + crowding(candidates, running)) if running else worth
+        self._ranking = self._fresh(candidates, np.lexsort((ties, -penalised)), running)
+        for place, codes in self._ranking:
             return codes, float(worth[place])
         newcomers = self._newcomers(rng)
         for _, codes in self._fresh(newcomers, np.arange(len(newcomers)), running):

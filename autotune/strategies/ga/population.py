@@ -66,6 +66,10 @@ class GeneticSearch(ABC):
     def relabel(self) -> None:
         """Merge individuals that became equal when the codec learned of inactive parameters."""
 
+    def spares(self, count: int) -> list[Codes]:
+        """At most ``count`` individuals to run if others have begun the one just asked for."""
+        return []
+
     def favourite(self) -> Codes | None:
         """The individual with the best estimate; None if it is the default, or without
         estimates."""

@@ -7,6 +7,7 @@ which describes the steps of a generation).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +54,10 @@ class GASampler(BaseSampler):
         """The setting that the surrogate estimates as best; None without a surrogate."""
         codes = self._population.favourite()
         return None if codes is None else self._codec.decode(codes)
+
+    def spares(self, count: int) -> list[Setting]:
+        """At most ``count`` settings to run if others have begun the one just sampled."""
+        return [self._codec.decode(codes) for codes in self._population.spares(count)]
 
     def set_seed(self, seed: int) -> None:
         """Set the seed for everything drawn outside the population."""
@@ -226,4 +231,9 @@ class Genetic(OptunaStrategy):
 
     def propose(self) -> Proposal | None:
         self._ga.follow(self._study)
-        return None if self._ga.is_finished else super().propose()
+        proposal = None if self._ga.is_finished else super().propose()
+        if proposal is None or not self.spares or proposal.spares:
+            return proposal
+        others = dict.fromkeys(self._ga.spares(self.spares))
+        spares = tuple(Proposal(s) for s in others if s != proposal.setting and self.is_new(s))
+        return replace(proposal, spares=spares)
