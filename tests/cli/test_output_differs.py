@@ -24,7 +24,10 @@ WORDS = ("default", "btl_self_eager_limit=8192", "--metric", "took (\\S+)")
 FEW = ("--ranks", "1", "--pairs", "6", "--runs", "14")
 
 
-@pytest.mark.parametrize(("result", "outcome"), [("wrong", "contradicted"), ("right", "unguarded")])
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [("wrong", "contradicted"), pytest.param("right", "unguarded", marks=pytest.mark.slow)],
+)
 def test_a_faster_setting_with_another_output_is_contradicted(
     cli: Cli, work: Path, open_mpi: object, mpi_shell: str, result: str, outcome: str
 ) -> None:
