@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pwd
 import shutil
@@ -19,6 +20,7 @@ from sqlalchemy import make_url
 
 from runner.testbed.model import Testbed
 from runner.testbed.processes import TOKEN
+from tests.mpi_environments import CACHE
 
 POSTGRES_VARIABLE = "AUTOTUNE_TEST_POSTGRES"
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -61,13 +63,31 @@ def postgres() -> Iterator[str]:
     data = str(place / "data")
     server = [*prefix, control, "-D", data]
     try:
-        _run([*prefix, initdb, "-D", data, "-A", "trust", "-U", "autotune", "--no-sync"])
+        _initialize([*prefix, initdb, "-A", "trust", "-U", "autotune", "--no-sync"], Path(data))
         words = f"-k {place} -p 5432 -c listen_addresses= -c fsync=off -c max_connections=200"
         _run([*server, "-w", "-l", str(place / "log"), "-o", words, "start"])
         yield f"postgresql://autotune@/postgres?host={place}&port=5432"
     finally:
         subprocess.run([*server, "-m", "immediate", "stop"], capture_output=True, check=False)
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _initialize(command: Sequence[str], data: Path) -> None:
+    """Make a database cluster at ``data``: a copy of the one that an equal command once made."""
+    program = Path(command[command.index("-A") - 1]).stat()
+    locale = sorted((n, v) for n, v in os.environ.items() if n.startswith(("LANG", "LC_")))
+    inputs = f"{command} {locale} {program.st_size} {program.st_mtime_ns}"
+    kept = CACHE / "postgres" / hashlib.sha256(inputs.encode()).hexdigest()[:32]
+    if kept.exists():
+        _run(["cp", "-a", str(kept), str(data)])
+        return
+    _run([*command, "-D", str(data)])
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    copy = Path(tempfile.mkdtemp(dir=kept.parent)) / "data"
+    _run(["cp", "-a", str(data), str(copy)])
+    with contextlib.suppress(OSError):  # Another process was faster.
+        copy.rename(kept)
+    shutil.rmtree(copy.parent)
 
 
 @contextlib.contextmanager
