@@ -16,13 +16,17 @@ from autotune.store import Store
 
 pytestmark = pytest.mark.mpi
 LINE = ("search", "--ranks", "1", "--budget", "600s", "--no-guard", "--seed", "1", "--quiet")
+SPACE = f"[parameters.btl_self_eager_limit]\nlevels = {[2**power for power in range(9, 20)]}\n"
+"""Without placements, which a launcher is asked about before the first proposal."""
 
 
 def begin(mpi_shell: str, folder: Path, *before: str) -> subprocess.Popen[str]:
     """A search of a program that does nothing, in a session of its own."""
     scratch = folder / "tmp"
     scratch.mkdir()
-    words = [*before, sys.executable, "-P", "-m", "autotune", *LINE]
+    space = folder / "sizes.toml"
+    space.write_text(SPACE)
+    words = [*before, sys.executable, "-P", "-m", "autotune", *LINE, "--space", str(space)]
     return subprocess.Popen(
         [*words, "--store", str(folder / "r.db"), "--", mpi_shell, "sleep 0.2"],
         cwd=folder,
