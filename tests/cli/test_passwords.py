@@ -124,7 +124,9 @@ def test_commands_on_a_database_show_no_password(place: Path, cli: Cli, mpi_shel
     with postgres_server() as server, new_schema(server) as schema:
         url = make_url(schema).set(password=SECRET).render_as_string(hide_password=False)
         store = ("--store", url)
-        search = (*SEARCH, "--scheduler", "local", *store, "--json", "search.json", *program)
+        (place / "size.toml").write_text("[parameters.btl_self_eager_limit]\nlevels = [8192]\n")
+        search = (*SEARCH, "--space", "./size.toml", "--scheduler", "local", *store)
+        search += ("--json", "search.json", *program)
         code, said, started = run(place, *search)
         assert code == 0, said
         assert hides(said), said
