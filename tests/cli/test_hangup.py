@@ -13,11 +13,10 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.store import Store
+from tests.cli.conftest import SIZES
 
 pytestmark = pytest.mark.mpi
 LINE = ("search", "--ranks", "1", "--budget", "600s", "--no-guard", "--seed", "1", "--quiet")
-SPACE = f"[parameters.btl_self_eager_limit]\nlevels = {[2**power for power in range(9, 20)]}\n"
-"""Without placements, which a launcher is asked about before the first proposal."""
 
 
 def begin(mpi_shell: str, folder: Path, *before: str) -> subprocess.Popen[str]:
@@ -25,7 +24,7 @@ def begin(mpi_shell: str, folder: Path, *before: str) -> subprocess.Popen[str]:
     scratch = folder / "tmp"
     scratch.mkdir()
     space = folder / "sizes.toml"
-    space.write_text(SPACE)
+    space.write_text(SIZES)
     words = [*before, sys.executable, "-P", "-m", "autotune", *LINE, "--space", str(space)]
     return subprocess.Popen(
         [*words, "--store", str(folder / "r.db"), "--", mpi_shell, "sleep 0.2"],
