@@ -15,3 +15,6 @@ sys.dont_write_bytecode = False
 # Where a machine has libfabric with its verbs provider, each rank of Open MPI reads the symbols of
 # the whole kernel at its start: half of the CPU time of a short launch.
 os.environ.setdefault("FI_PROVIDER", "^verbs")
+
+# Hypothesis loads what other packages offer it, here the whole of trio, which Selenium brings.
+os.environ.setdefault("HYPOTHESIS_NO_PLUGINS", "1")

@@ -22,7 +22,7 @@ from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.mpi.linkage import installation_of, needed_by_python
 from runner.supervise import ExecRequest, ExecResult, Supervisor
-from tests import spare_supervisor
+from tests import planned_layouts, spare_supervisor
 from tests.groups import pytest_xdist_make_scheduler
 from tests.lines import check_lines
 from tests.skips import pytest_sessionfinish
@@ -105,13 +105,14 @@ SHARING = {
     *("anova", "api", "calibration", "cases", "cli", "collectives", "datasets", "examples"),
     *("micro", "prediction", "publish", "space", "study", "targets", "trace"),
 }
-"""Folders of tests whose commands share a supervision process."""
+"""Folders of tests whose commands share a supervision process, and what launchers have planned."""
 
 
 @pytest.fixture(autouse=True)
-def _one_supervisor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _shared_among_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.path.relative_to(TESTS).parts[0] in SHARING:
         spare_supervisor.use(monkeypatch)
+        planned_layouts.use(monkeypatch)
 
 
 def _library() -> Library | None:

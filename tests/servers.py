@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pwd
 import shutil
@@ -20,6 +21,7 @@ from sqlalchemy import make_url
 
 from runner.testbed.model import Testbed
 from runner.testbed.processes import TOKEN
+from tests.mpi_environments import CACHE
 
 POSTGRES_VARIABLE = "AUTOTUNE_TEST_POSTGRES"
 _PLACES = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -57,8 +59,8 @@ def postgres(durable: bool = False) -> Iterator[str]:
         shutil.chown(place, _postgres_user())
     url = f"postgresql://autotune@/postgres?host={place}&port=5432"
     try:
-        words = [initdb, "-D", f"{place}/data", "-A", "trust", "-U", "autotune", "--no-sync"]
-        _run([*_as_postgres(), *words])
+        words = [initdb, "-A", "trust", "-U", "autotune", "--no-sync"]
+        _initialize([*_as_postgres(), *words], place / "data")
         with (place / "data" / "postgresql.auto.conf").open("a") as settings:
             settings.write(
                 f"unix_socket_directories = '{place}'\nport = 5432\nlisten_addresses = ''\n"
@@ -122,6 +124,24 @@ def _postgres_user() -> str:
 
 def _as_postgres() -> list[str]:
     return as_user(_postgres_user()) if os.geteuid() == 0 else []
+
+
+def _initialize(command: Sequence[str], data: Path) -> None:
+    """Make a database cluster at ``data``: a copy of the one that an equal command once made."""
+    program = Path(command[command.index("-A") - 1]).stat()
+    locale = sorted((n, v) for n, v in os.environ.items() if n.startswith(("LANG", "LC_")))
+    inputs = f"{command} {locale} {program.st_size} {program.st_mtime_ns}"
+    kept = CACHE / "postgres" / hashlib.sha256(inputs.encode()).hexdigest()[:32]
+    if kept.exists():
+        _run(["cp", "-a", str(kept), str(data)])
+        return
+    _run([*command, "-D", str(data)])
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    copy = Path(tempfile.mkdtemp(dir=kept.parent)) / "data"
+    _run(["cp", "-a", str(data), str(copy)])
+    with contextlib.suppress(OSError):  # Another process was faster.
+        copy.rename(kept)
+    shutil.rmtree(copy.parent)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -64,6 +65,12 @@ def same(solver: OnMate, whole: Block) -> bool:
         if not np.array_equal(block.interior, whole.interior[:, z0:z1, y0:y1, x0:x1]):
             return False
     return True
+
+
+@cache
+def whole() -> Block:
+    """The serial run, and with it the kernels, which are compiled in one process of the tests."""
+    return serial(SIZE, STEPS)
 
 
 def test_nothing_is_lost_and_something_happens() -> None:
@@ -130,9 +137,8 @@ def test_walls_let_nothing_through() -> None:
     ],
 )
 def test_ranks_of_one_process_give_every_bit(ranks: int, workers: int) -> None:
-    whole = serial(SIZE, STEPS)
     for seed in (None, 1, 2):
-        assert same(solved(ranks, workers, seed), whole)
+        assert same(solved(ranks, workers, seed), whole())
 
 
 @pytest.mark.parametrize("core", ["native", "python"])
@@ -174,9 +180,8 @@ def test_without_its_neighbours_a_rank_computes_with_old_values(
 
     def right(neighbours: bool, seed: int) -> bool:
         graph = make_graph(is_compiled=False, neighbours=neighbours)
-        return same(solved(4, 4, seed, core="python", graph=graph), whole)
+        return same(solved(4, 4, seed, core="python", graph=graph), whole())
 
-    whole = serial(SIZE, STEPS)
     assert any(not right(False, seed) for seed in range(5))
     assert all(right(True, seed) for seed in range(5))
 

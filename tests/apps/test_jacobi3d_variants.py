@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -38,6 +39,16 @@ TWO_WORKERS = [
     "mate --workers 2 --ranks-per-process 4 --core python",
     "over --workers 2 --ranks-per-process 4 --in-process",
 ]
+EACH = [
+    "mpi",
+    "overlap --local-grid 2x1x3 --ranks-per-process 6",
+    "openmp",
+    "over --ranks-per-process 3 --in-process --split 2",
+    "barrier --ranks-per-process 4",
+    "mate --local-grid 2x2x1 --ranks-per-process 4 --split 3",
+    "mate --workers 2 --ranks-per-process 4 --core python",
+]
+"""One form of each variant that no other group of the job has."""
 TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
 
 
@@ -99,9 +110,9 @@ CHANGES = {
 """
 
 
-def every_variant(problem: str) -> list[str]:
+def forms(problem: str, variants: Sequence[str]) -> list[str]:
     common = f"{problem} --iterations 9 --block 5 --verify full"
-    return [f"{common} --variant {variant}" for variant in ONE_WORKER + TWO_WORKERS]
+    return [f"{common} --variant {variant}" for variant in variants]
 
 
 def repeated() -> list[str]:
@@ -129,7 +140,7 @@ def job() -> Job:
     # Enough cells for 200 parts, too few for 8 parts of z.
     size = "--size 32x64x15 --iterations 2"
     groups = {
-        "bits": every_variant("--size 12x13x22 --grid 1x1x2"),
+        "bits": forms("--size 12x13x22 --grid 1x1x2", EACH),
         "repeated": repeated(),
         "padded": padded(),
         "layout": ["--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"],
@@ -144,7 +155,7 @@ def job() -> Job:
 
 
 def test_every_bit_as_in_a_serial_run(launch: Launch, job: Job) -> None:
-    check_bits(successes(job.of(launch, "bits")), 2)
+    check_bits(successes(job.of(launch, "bits")), 2, EACH)
 
 
 @pytest.mark.slow
@@ -152,16 +163,19 @@ def test_every_bit_as_in_a_serial_run(launch: Launch, job: Job) -> None:
     ("processes", "problem"),
     [
         *[(1, "--size 13x12x15"), (2, "--size 22x12x13 --grid 2x1x1")],
+        (2, "--size 12x13x22 --grid 1x1x2"),
         (4, "--size 18x24x17 --grid 1x2x2"),
     ],
 )
-def test_every_bit_on_other_grids(launch: Launch, processes: int, problem: str) -> None:
-    lines = [line.split() for line in every_variant(problem)]
-    check_bits(results_of(launch, processes, "jacobi3d", lines, env=THREADS), processes)
+def test_every_bit_of_every_form(launch: Launch, processes: int, problem: str) -> None:
+    every = ONE_WORKER + TWO_WORKERS
+    lines = [line.split() for line in forms(problem, every)]
+    found = results_of(launch, processes, "jacobi3d", lines, env=THREADS)
+    check_bits(found, processes, every)
 
 
-def check_bits(found: list[dict[str, Any]], processes: int) -> None:
-    assert [r["variant"] for r in found] == [v.split()[0] for v in ONE_WORKER + TWO_WORKERS]
+def check_bits(found: list[dict[str, Any]], processes: int, variants: Sequence[str]) -> None:
+    assert [r["variant"] for r in found] == [v.split()[0] for v in variants]
     assert all(r["verified"] is True for r in found)
     assert {r["threads"] for r in found if r["variant"] == "openmp"} == {3}
     for result in found:

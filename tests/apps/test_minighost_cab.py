@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +24,37 @@ SWITCHES = (
     "--steal-threshold 0 --chunk-small 64 --messages variable --stealers 1",
     "--steal-threshold 0 --chunk-small 64 --domains 2 --steal-strategy mixed --waiting spin",
 )
+CHUNKS = (4096, 65536, 1048576)
+"""Bytes of a piece."""
 
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("ranks", "problems"),
+    ("ranks", "problems", "sizes"),
     [
-        (4, ["--size 9x11x7 --grid 2x1x2"]),
-        pytest.param(1, ["--size 9x7x5"], marks=pytest.mark.slow),
+        (2, ["--size 11x6x7 --grid 2x1x1"], CHUNKS[1:2]),
+        pytest.param(4, ["--size 9x11x7 --grid 2x1x2"], CHUNKS, marks=pytest.mark.slow),
+        pytest.param(1, ["--size 9x7x5"], CHUNKS, marks=pytest.mark.slow),
         pytest.param(
             *(2, ["--size 11x6x7 --grid 2x1x1", "--size 7x5x9 --grid 1x1x2", "--size 2x2x2"]),
+            CHUNKS,
             marks=pytest.mark.slow,
         ),
-        pytest.param(4, ["--size 5x13x3 --grid 1x4x1"], marks=pytest.mark.slow),
+        pytest.param(4, ["--size 5x13x3 --grid 1x4x1"], CHUNKS, marks=pytest.mark.slow),
     ],
 )
-def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, problems: list[str]) -> None:
+def test_every_bit_as_in_a_serial_run(
+    launch: Launch, ranks: int, problems: list[str], sizes: Sequence[int]
+) -> None:
     common = "--variables 3 --steps 7 --verify full --repetitions 2 --variant"
     lines = [
         f"{problem} {common} {form}".split()
         for problem in problems
         for form in ("mpi", *(f"cab {words}" for words in SWITCHES))
     ]
-    # Faces of 1.2 MiB, in pieces of 4 KiB to 1 MiB.
+    # Faces of 1.2 MiB, in pieces.
     large = f"--size 200x192x{ranks} --grid 1x1x{ranks} --variables 4 --steps 2 --variant cab"
-    chunks = [f"{large} --chunk-large {chunk}".split() for chunk in (4096, 65536, 1048576)]
+    chunks = [f"{large} --chunk-large {chunk}".split() for chunk in sizes]
     found = results_of(launch, ranks, "minighost", lines + chunks)
     assert all(r["verified"] is True for r in found)
     assert all(r["configured"] == "switches" for r in found[len(lines) :])

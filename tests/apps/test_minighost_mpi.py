@@ -52,7 +52,7 @@ def problems(ranks: int, every: bool) -> list[str]:
 
 @pytest.mark.parametrize(
     ("ranks", "every"),
-    [(4, False), *(pytest.param(ranks, True, marks=pytest.mark.slow) for ranks in PROBLEMS)],
+    [(2, False), *(pytest.param(ranks, True, marks=pytest.mark.slow) for ranks in PROBLEMS)],
 )
 def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, every: bool) -> None:
     """In faces of 100 to 400 kB, in a chain, a blocking send returns after it is received."""

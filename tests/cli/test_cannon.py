@@ -15,7 +15,7 @@ from tests.cli.conftest import Cli
     "setting",
     [
         pytest.param("variant=mate,side=4", marks=pytest.mark.slow),
-        "variant=mate,side=2,workers=2",
+        pytest.param("variant=mate,side=2,workers=2", marks=pytest.mark.slow),
         "variant=mate,side=4,split=2",
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.store import Store
+from tests.cli.conftest import SIZES
 
 pytestmark = pytest.mark.mpi
 LINE = ("search", "--ranks", "1", "--budget", "600s", "--no-guard", "--seed", "1", "--quiet")
@@ -22,7 +23,9 @@ def begin(mpi_shell: str, folder: Path, *before: str) -> subprocess.Popen[str]:
     """A search of a program that does nothing, in a session of its own."""
     scratch = folder / "tmp"
     scratch.mkdir()
-    words = [*before, sys.executable, "-P", "-m", "autotune", *LINE]
+    space = folder / "sizes.toml"
+    space.write_text(SIZES)
+    words = [*before, sys.executable, "-P", "-m", "autotune", *LINE, "--space", str(space)]
     return subprocess.Popen(
         [*words, "--store", str(folder / "r.db"), "--", mpi_shell, "sleep 0.2"],
         cwd=folder,

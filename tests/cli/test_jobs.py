@@ -41,7 +41,9 @@ def measuring(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(lock.VARIABLE, raising=False)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if "4.1" in n else n for n in NAMES]
+)
 def test_the_printed_lines_keep_jobs_apart(cli: Cli, work: Path, name: str) -> None:
     library = library_named(name)
     said = json.loads(cli("cluster", "split", "2", "--mpi", library.launcher, "--json", "-").out)

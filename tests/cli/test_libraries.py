@@ -158,7 +158,7 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, open_mpi: Library, slower:
     "names",
     [
         pytest.param(("openmpi-4.1", "openmpi-5"), marks=pytest.mark.slow),
-        ("openmpi-5", "mpich"),
+        pytest.param(("openmpi-5", "mpich"), marks=pytest.mark.slow),
     ],
 )
 def test_a_python_program_runs_under_both(work: Path, names: tuple[str, str]) -> None:

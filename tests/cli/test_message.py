@@ -74,7 +74,12 @@ def _at_a_terminal(words: list[str], cwd: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "options", [("--metric", "("), ("--setting", f"@{LONG}/none.conf"), ("--mpi", f"{LONG}/bin")]
+    "options",
+    [
+        ("--setting", f"@{LONG}/none.conf"),
+        pytest.param(("--metric", "("), marks=pytest.mark.slow),
+        pytest.param(("--mpi", f"{LONG}/bin"), marks=pytest.mark.slow),
+    ],
 )
 def test_an_error_of_the_command(options: tuple[str, str], tmp_path: Path, cli: Cli) -> None:
     """The lines of a terminal hold what those of a pipe do, and no path is broken."""

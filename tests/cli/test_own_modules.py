@@ -62,7 +62,7 @@ def test_the_marks_are_left_if_one_asks_for_the_current_directory(
 @pytest.mark.parametrize(
     "words",
     [
-        ("doctor",),
+        pytest.param(("doctor",), marks=pytest.mark.slow),
         ("run", "-n", "1", "--app", "jacobi3d", "--input", "tiny", "--no-guard"),
         pytest.param(
             ("run", "-n", "1", "--app", "nas-is", "--input", "S", "--no-guard"),
@@ -84,6 +84,7 @@ def test_a_command_imports_nothing_from_the_current_directory(
     started(*words)
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_workers_import_nothing_from_the_current_directory(
     started: Started, mpi_shell: str

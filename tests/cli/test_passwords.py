@@ -15,7 +15,7 @@ from sqlalchemy import make_url, text
 
 from autotune.store import Store
 from runner.supervise.process_tree import descendants
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SIZES, Cli
 from tests.servers import missing_for_postgres, new_schema, postgres_server
 
 SECRET = "s3cret/9f@7c"
@@ -124,7 +124,9 @@ def test_commands_on_a_database_show_no_password(place: Path, cli: Cli, mpi_shel
     with postgres_server() as server, new_schema(server) as schema:
         url = make_url(schema).set(password=SECRET).render_as_string(hide_password=False)
         store = ("--store", url)
-        search = (*SEARCH, "--scheduler", "local", *store, "--json", "search.json", *program)
+        (place / "sizes.toml").write_text(SIZES)
+        search = (*SEARCH, "--space", "./sizes.toml", "--scheduler", "local", *store)
+        search += ("--json", "search.json", *program)
         code, said, started = run(place, *search)
         assert code == 0, said
         assert hides(said), said

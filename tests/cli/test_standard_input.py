@@ -47,7 +47,9 @@ int main(int argc, char **argv)
 """Rank 0 reads a number and then to the end; another rank has nothing to read, and sleeps."""
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(
+    params=[pytest.param(n, marks=pytest.mark.slow) if "4.1" in n else n for n in NAMES]
+)
 def mpi(request: pytest.FixtureRequest) -> Library:
     return library_named(request.param)
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from autotune.store import Store
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SIZES, Cli
 from tests.cli.test_workers import start
 
 pytestmark = pytest.mark.mpi
@@ -25,9 +25,10 @@ PROGRAM = 'test -z "$BROKEN" || exit 3; sleep 0.2; echo seconds 0.5'
 
 
 @pytest.fixture
-def line(mpi_shell: str) -> list[str]:
+def line(mpi_shell: str, work: Path) -> list[str]:
+    (work / "sizes.toml").write_text(SIZES)
     words = ["search", "--strategy", "random", "--trials", "12", "--runs", "60", "--no-guard"]
-    words += ["--metric", "seconds (.*)"]
+    words += ["--space", "./sizes.toml", "--metric", "seconds (.*)"]
     return [*words, "--store", "r.db", "--ranks", "1", "--", mpi_shell, PROGRAM]
 
 

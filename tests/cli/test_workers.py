@@ -18,7 +18,7 @@ from autotune.store import Store
 from autotune.workers.worker_request import requests_of
 from autotune.workers.worker_trust import read_key
 from runner.scheduler import find
-from tests.cli.conftest import Cli
+from tests.cli.conftest import SIZES, Cli
 from tests.contract.store_samples import key
 from tests.servers import (
     missing_for_postgres,
@@ -63,7 +63,9 @@ def test_two_workers_share_a_study(
 ) -> None:
     # The figure is always the same: nothing is to be proven.
     figure = ("--metric", "seconds (.*)", "--ranks", "1")
-    words = (*OPTIONS, *figure, "--join", "--store", "r.db", "--json", "r.json")
+    (work / "sizes.toml").write_text(SIZES)
+    space = ("--space", "./sizes.toml")
+    words = (*OPTIONS, *figure, *space, "--join", "--store", "r.db", "--json", "r.json")
     first = start(work, 1, *words, "--", mpi_shell, MEETING)
     end = time.monotonic() + 180
     study = ""

@@ -35,7 +35,7 @@ RUNS = {
     ("needleman_wunsch", 3): ["mpi", "block --priority wavefront"],
     ("sparse_lu", 2): [
         *("mpi", f"tarragon --aggregation {THREADS}", f"tarragon --aggregation {POOL}"),
-        f"tarragon --task-queue stealing {THREADS}",
+        *(f"tarragon --task-queue stealing {THREADS}", "tarragon --tagging --aggregation"),
     ],
     ("sparse_lu", 3): [
         *(f"tarragon --task-queue stealing {POOL}", "tarragon --tagging --aggregation"),
@@ -43,7 +43,7 @@ RUNS = {
     ("sparse_lu", 4): ["tarragon --tagging --aggregation"],
 }
 """Variants with their options.  One job runs all of a number of processes."""
-LAYOUTS = [2, 3, *(pytest.param(processes, marks=pytest.mark.slow) for processes in (1, 4))]
+LAYOUTS = [2, *(pytest.param(processes, marks=pytest.mark.slow) for processes in (1, 3, 4))]
 
 
 @pytest.mark.parametrize("processes", LAYOUTS)
