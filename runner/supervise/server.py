@@ -40,6 +40,7 @@ from runner.supervise.process_tree import (
     end_everything,
     living,
 )
+from runner.rank_report import cpu_s_here
 from runner.supervise.watches import InputWatch, LauncherWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0
@@ -367,6 +368,8 @@ class Run:
         """The result, after ``ended``. Processes in ``others`` are never culprits."""
         window = self._account.close()
         self._drain()
+        # Ranks that a resource manager's daemons started are no descendants: they report it.
+        self._account.cpu_s += cpu_s_here(self._capture.marked_lines)
         foreign, culprits = self._account.judge(window, others)
         status = self._status or 0
         return ExecResult(
