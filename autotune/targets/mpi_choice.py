@@ -22,7 +22,7 @@ from runner.files.paths import real_path
 from runner.mpi.discover import find_library, is_own
 from runner.mpi.library import Library
 from runner.mpi.linkage import compatible, installation_of
-from runner.mpi.srun import is_srun, under_srun
+from runner.mpi.srun import is_srun, starts_here, under_srun
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def choose(option: str | None, words: Sequence[str], program: Sequence[str]) -> 
     RunnerError if there is no library, or none of that name.
     """
     choice = _choose(option, words, program)
-    if not words or not is_srun(words[0]):
+    if not words or not is_srun(words[0]) or not starts_here():
         return choice
     return replace(choice, library=under_srun(choice.library))
 

@@ -96,8 +96,6 @@ class Adapter(ABC):
     """Environment variables that hold a process's rank."""
     host_options: ClassVar[frozenset[str]] = frozenset()
     """Options of the launcher that name nodes."""
-    places_by_file: ClassVar[bool] = True
-    """True if files of the library may say where ranks are placed."""
     counts_slots: ClassVar[bool] = False
     """True if the launcher refuses more ranks than slots unless an option allows them."""
     launchers: ClassVar[Mapping[str, str]] = {}

@@ -12,11 +12,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePath
 from typing import ClassVar
 
@@ -27,17 +28,18 @@ from runner.mpi.library import Library
 from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology
 from runner.scheduler.base import output_of
 from runner.rank_report import MARK, RankReport, rank_reports, with_rank_report
-from runner.types import LaunchSpec, ReadBack
+from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 NAME = "srun"
 JOB = "SLURM_JOB_ID"
 """The variable that every process of a Slurm job has."""
+MPI_TYPE = "mpi_type"
 OPTIONS = {
     "cpu_bind": ("--cpu-bind", "SLURM_CPU_BIND"),
     "distribution": ("--distribution", "SLURM_DISTRIBUTION"),
     "hint": ("--hint", "SLURM_HINT"),
     "cpus_per_task": ("--cpus-per-task", "SRUN_CPUS_PER_TASK"),
-    "mpi_type": ("--mpi", "SLURM_MPI_TYPE"),
+    MPI_TYPE: ("--mpi", "SLURM_MPI_TYPE"),
 }
 """Parts of the placement: option and variable of each."""
 FLAGS = {"exact": ("--exact", "SLURM_EXACT"), "overlap": ("--overlap", "SLURM_OVERLAP")}
@@ -45,6 +47,10 @@ FLAGS = {"exact": ("--exact", "SLURM_EXACT"), "overlap": ("--overlap", "SLURM_OV
 PLACEMENT = (*OPTIONS, *FLAGS)
 YES = "yes"
 _VARIABLES = {name: variable for name, (_, variable) in {**OPTIONS, **FLAGS}.items()}
+_PLUGIN = "SLURM_MPI_TYPE"
+_USUAL_PLUGINS = {"openmpi": "pmix", "mpich": "pmi2", "impi": "pmi2"}
+"""The plug-in that connects the ranks of a family."""
+_NO_PLUGIN = re.compile(r"^MpiDefault\s*=\s*(none|\(null\))?\s*$", re.MULTILINE)
 _MCA = frozenset({"--mca", "-mca", "--gmca", "--omca"})
 _PAIRS = frozenset({"-genv", "-env"})
 _ASSIGNMENTS = frozenset({"-x", "--set-env"})
@@ -66,12 +72,22 @@ def in_job(environment: Mapping[str, str]) -> bool:
 
 
 def under_srun(library: Library) -> Library:
-    """The library with srun as its launcher, where it starts ranks: in a job, if it is installed.
+    """The library with srun as its launcher, whether it can start ranks here or not."""
+    return dataclasses.replace(library, launcher=shutil.which(NAME) or NAME)
 
-    Elsewhere the same library.
-    """
-    place = shutil.which(NAME) if in_job(os.environ) else None
-    return library if place is None else dataclasses.replace(library, launcher=place)
+
+def starts_here() -> bool:
+    """True if srun starts ranks from this process: it is in a job, and srun is installed."""
+    return in_job(os.environ) and shutil.which(NAME) is not None
+
+
+def placement_variables(placement: Mapping[str, str]) -> dict[str, str]:
+    """srun's parts of a placement as variables that srun reads."""
+    return {
+        _VARIABLES[name]: "1" if name in FLAGS else value
+        for name, value in placement.items()
+        if name in OPTIONS or (name in FLAGS and value == YES)
+    }
 
 
 class SrunLaunch(Adapter):
@@ -85,7 +101,6 @@ class SrunLaunch(Adapter):
     host_options = frozenset()
     counts_slots = False
     forwards_input = False
-    places_by_file = False
     hiccups: ClassVar[tuple[str, ...]] = ()
     refusals: ClassVar[tuple[str, ...]] = (
         "srun: fatal:",
@@ -123,15 +138,19 @@ class SrunLaunch(Adapter):
         first = ["env", *_assignments(variables)] if variables else []
         return [
             *(*first, self.library.launcher, "-n", str(spec.ranks), *_own_words(spec)),
-            *self.placement_words(spec.placement, spec.oversubscribe),
+            *self.placement_words(self._with_plugin(spec), spec.oversubscribe),
             *steps,
             *program,
         ]
 
+    def _with_plugin(self, spec: LaunchSpec) -> dict[str, str]:
+        own = {MPI_TYPE: self.plugin} if self.plugin and _PLUGIN not in spec.env else {}
+        return own | spec.placement
+
     def _launch_variables(self, spec: LaunchSpec) -> dict[str, str]:
         """Library parameters and variables of a launch, those of its options first."""
         parameters, variables = _of_options(spec.launch_options)
-        of_options = self.variables({"mca": parameters}, {})
+        of_options = self.variables({LIBRARY: parameters}, {})
         own = self.variables(spec.parameters, {})
         return of_options | variables | own | spec.variables
 
@@ -155,12 +174,18 @@ class SrunLaunch(Adapter):
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
     ) -> dict[str, str]:
-        own = {
-            _VARIABLES[name]: "1" if name in FLAGS else value
-            for name, value in placement.items()
-            if name in OPTIONS or (name in FLAGS and value == YES)
-        }
-        return super().variables(parameters, {}) | own  # type: ignore[safe-super]
+        return super().variables(parameters, {}) | placement_variables(placement)  # type: ignore[safe-super]
+
+    @cached_property
+    def plugin(self) -> str:
+        """The plug-in that this family needs, where Slurm connects no ranks by default; else ""."""
+        if _PLUGIN in os.environ or not in_job(os.environ):
+            return ""
+        usual = _USUAL_PLUGINS.get(self.library.family, "")
+        try:
+            return usual if _NO_PLUGIN.search(output_of(["scontrol", "show", "config"])) else ""
+        except RunnerError:
+            return ""
 
     @classmethod
     def placement_in(cls, variables: Mapping[str, object]) -> dict[str, tuple[str, list[str]]]:
@@ -211,7 +236,7 @@ class SrunLaunch(Adapter):
         if set(reports) != set(range(spec.ranks)):
             return None
         # Two plug-ins or numbers of CPUs are two settings, wherever the ranks run.
-        kind = [spec.placement[n] for n in ("mpi_type",) if n in spec.placement]
+        kind = [spec.placement[n] for n in (MPI_TYPE,) if n in spec.placement]
         return tuple(
             " ".join([f"{reports[r].node}: {reports[r].cpus}", *kind]) for r in range(spec.ranks)
         )
@@ -319,7 +344,7 @@ def _step_states(
     texts = {
         "distribution": {one.distribution for one in reports},
         "cpus_per_task": {one.cpus_per_task for one in reports},
-        "mpi_type": {one.plugin for one in reports},
+        MPI_TYPE: {one.plugin for one in reports},
     }
     states = {}
     for name in texts.keys() & placement.keys():

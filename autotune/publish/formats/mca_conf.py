@@ -16,6 +16,7 @@ from autotune.publish.formats.base import (
     HomeFile,
     Loading,
     assignments,
+    of_srun,
     policies,
     system_copy,
 )
@@ -39,9 +40,8 @@ class UserConf(HomeFile):
         # 4.1 has one namespace for the library and its launcher; 5.x reads only mca here.
         old = library.version_tuple < (5,)
         forwarding = adapter(library).forwarding(content.groups.get("env", {}))
-        placement = ("placement",) if adapter(library).places_by_file else ()
-        more = ("prte", "pmix", *placement) if old else ("env",) if forwarding else ()
-        return content.only("mca", *more)
+        more = ("prte", "pmix", "placement") if old else ("env",) if forwarding else ()
+        return content.only("mca", *more).without(of_srun(content))
 
     def body(self, content: Content, library: Library) -> str:
         values = {
@@ -99,12 +99,10 @@ class PrteUserConf(UserConf):
     def obstacle(self, library: Library) -> str | None:
         if library.family == self.family and library.version_tuple < (5,):
             return f"it is for Open MPI 5.0 and later; this library is {library.version}"
-        if not adapter(library).places_by_file:
-            return f"{adapter(library).launcher_title} does not read it"
         return super().obstacle(library)
 
     def part(self, content: Content, library: Library) -> Content:
-        return content.only("prte", "placement") if adapter(library).places_by_file else Content()
+        return content.only("prte", "placement").without(of_srun(content))
 
     def body(self, content: Content, library: Library) -> str:
         return assignments(dict(content.groups.get("prte", {})) | policies(content, library))
