@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.config.cluster import Cluster
+from autotune.config.scheduler import allocation
 from autotune.errors import UsageError
 from autotune.targets.launcher_line import LauncherLine
 from runner.mpi.discover import adapter
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
 from runner.mpi.srun import is_srun
-from runner.scheduler import Allocation, allocation
+from runner.scheduler import Allocation
 
 _DESCRIBE = (
     "describe the machine: autotune cluster init NAME writes configs/clusters/NAME.toml; set nodes "
