@@ -28,8 +28,8 @@ def read_back_placement(
             cores_each = _cores_each(placement.get("map_by", ""))
             states[name] = _binding(value, bindings, cores_each, partly)
         elif name == "cpu_bind":
-            cores_each = placement.get("cpus_per_task", "")
-            states[name] = _cpu_bind(value, bindings, int(cores_each) if cores_each else 1)
+            cpus_each = int(placement.get("cpus_per_task") or 1)
+            states[name] = _cpu_bind(value, bindings, cpus_each)
         else:
             states[name] = ReadBack("not observable", value)
     return states

@@ -41,7 +41,7 @@ class _Table(BaseModel):
 
 
 class SubmitTable(_Table):
-    """How a job is submitted. ``time`` and ``cwd`` stand behind ``words``, or before ``{words}``."""
+    """How a job is submitted; ``time`` and ``cwd`` stand behind ``words``, before ``{words}``."""
 
     words: _Commands
     id: _Pattern

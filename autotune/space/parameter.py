@@ -24,7 +24,8 @@ ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resou
 """Where a value is put in the launch.
 
 ``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx. ``placement``:
-map_by, bind_to, rank_by, or the names of srun (:mod:`runner.mpi.srun`). ``env``: an environment variable. ``arg``: an option of the program.
+map_by, bind_to, rank_by, or what srun has (:mod:`runner.mpi.srun`). ``env``: an environment
+variable. ``arg``: an option of the program.
 ``resource``: ranks, processes, threads or workers.
 """
 LibraryKind = Literal["library"]

@@ -26,8 +26,8 @@ from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
 from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology
-from runner.scheduler.base import output_of
 from runner.rank_report import MARK, RankReport, rank_reports, with_rank_report
+from runner.scheduler.base import output_of
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 NAME = "srun"
@@ -158,12 +158,10 @@ class SrunLaunch(Adapter):
         words = ["--overcommit"] if oversubscribe else []
         for name, (option, _) in OPTIONS.items():
             words += [option, placement[name]] if name in placement else []
-        return words + [
-            option for name, (option, _) in FLAGS.items() if placement.get(name) == YES
-        ]
+        return words + [option for name, (option, _) in FLAGS.items() if placement.get(name) == YES]
 
     def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
-        env = super().environment(spec, base)
+        env = super().environment(spec, base)  # type: ignore[safe-super]
         if spec.clean_env:
             env = {name: value for name, value in env.items() if name not in _VARIABLES.values()}
         # srun reads no parameter file, so no other HOME hides one from it.

@@ -249,13 +249,13 @@ def _filled(
     words: Sequence[str], values: Mapping[str, str], lists: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """The words with their values; each stays one word, except a place of several."""
+    texts = {**values, **{name: ",".join(one) for name, one in lists.items()}}
     filled: list[str] = []
     for word in words:
         several = lists.get(word[1:-1]) if word.startswith("{") and word.endswith("}") else None
         if several is not None:
             filled += several
         else:
-            texts = values | {name: ",".join(one) for name, one in lists.items()}
             filled.append(_PLACE.sub(lambda match: _value(match, texts), word))
     return filled
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from runner.rank_report import cpu_s_here
 from runner.supervise import messages, process_tree
 from runner.supervise.child import become_program, read_all
 from runner.supervise.counters import Account, ProcessTable
@@ -40,7 +41,6 @@ from runner.supervise.process_tree import (
     end_everything,
     living,
 )
-from runner.rank_report import cpu_s_here
 from runner.supervise.watches import InputWatch, LauncherWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0

@@ -67,7 +67,11 @@ def commands(place: Path, answers: dict[str, str]) -> Path:
 @pytest.mark.parametrize(
     ("name", "answers", "state"),
     [
-        ("pbs", {"qsub": "12.head", "qstat": "12.head  n  me  00:00:01 R all", "qdel": ""}, "running"),
+        (
+            "pbs",
+            {"qsub": "12.head", "qstat": "12.head  n  me  00:00:01 R all", "qdel": ""},
+            "running",
+        ),
         ("lsf", {"bsub": "Job <12> is submitted", "bjobs": "12 PEND", "bkill": ""}, "pending"),
         ("flux", {"flux": "12 SCHED"}, "pending"),
     ],
@@ -116,7 +120,7 @@ def test_the_nodes_of_a_job(tmp_path: Path) -> None:
         ('TIMEOUT = "time_limit"', 'TIMEOUT = "late"'),
         ('"--parsable"', '"a\\nb"'),
         ('marker = "SLURM_JOB_ID"', 'marker = "a b"'),
-        ('[submit]', '[submit]\njob = "words"'),
+        ("[submit]", '[submit]\njob = "words"'),
     ],
 )
 def test_a_wrong_template_is_refused(old: str, new: str, tmp_path: Path) -> None:
@@ -128,9 +132,7 @@ def test_a_wrong_template_is_refused(old: str, new: str, tmp_path: Path) -> None
         read_template(read_file(path))
 
 
-def test_own_templates_and_what_they_lack(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_own_templates_and_what_they_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "configs" / "schedulers"
     place.mkdir(parents=True)
     text = SLURM.read_text().replace("--time={minutes}", "").replace('time = [""]\n', "")
