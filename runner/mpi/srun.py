@@ -135,6 +135,9 @@ class SrunLaunch(Adapter):
                 program = ("env", *_assignments(report), *program)
             program = with_rank_report(program)
             steps = ["--job-name", _step_name(scratch), *_step_limit(spec)]
+            if not any(word.startswith(("-K", "--kill-on-bad-exit")) for word in _own_words(spec)):
+                # Otherwise a rank that failed leaves the others waiting for it.
+                steps.append("--kill-on-bad-exit=1")
         first = ["env", *_assignments(variables)] if variables else []
         return [
             *(*first, self.library.launcher, "-n", str(spec.ranks), *_own_words(spec)),

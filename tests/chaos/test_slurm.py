@@ -52,7 +52,7 @@ class Place:
         (folder / "bound.py").write_text(PROGRAM)
         self.program = ["srun", "-n", "2", sys.executable, str(folder / "bound.py")]
         self.own = [sys.executable, "-m", "autotune"]
-        self.mpi = ["--no-guard", "--mpi", str(mpi_environment("mpich"))]
+        self.mpi = ["--no-guard", "--timeout", "30", "--mpi", str(mpi_environment("mpich"))]
 
     @property
     def search(self) -> list[str]:
@@ -118,9 +118,7 @@ def place(work: Path, mark: str, conf: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("how", ["cancelled", "requeued", "node"])
-def test_a_job_that_ends_in_a_search(
-    place: Place, how: str, fault: Callable[[str], None]
-) -> None:
+def test_a_job_that_ends_in_a_search(place: Place, how: str, fault: Callable[[str], None]) -> None:
     """The job, or its next start, continues where it stopped."""
     job = place.submit(place.search, "--requeue")
     place.wait(lambda: len(place.orders) >= 3, "three runs")
@@ -150,7 +148,9 @@ def test_a_job_that_ends_in_a_search(
 def test_the_time_limit_of_a_job_in_a_run(place: Place, fault: Callable[[str], None]) -> None:
     """Slurm's shortest limit is a minute."""
     fault("time limit")
-    job = place.submit(place.run(300), "--time=1")
+    line = place.run(300)
+    line[line.index("30")] = "300"
+    job = place.submit(line, "--time=1")
     time.sleep(30)
     place.wait_for_end(job)
     end = find("slurm").end_of(job)
@@ -162,9 +162,7 @@ def test_the_time_limit_of_a_job_in_a_run(place: Place, fault: Callable[[str], N
 def test_kills_in_a_run(place: Place, who: str, fault: Callable[[str], None]) -> None:
     """A step whose srun is gone is cancelled; of one whom nobody is left to cancel, Slurm's own
     limit ends it."""
-    line = [*place.run(300)]
-    at = line.index("--no-guard")
-    line[at:at] = ["--timeout", "30"]
+    line = place.run(300)
     job = place.submit(["sh", "-c", f"{shlex.join(line)}; echo ended; sleep 300"])
     place.wait(lambda: "autotune-" in steps(job), "a step")
     time.sleep(1)
@@ -178,7 +176,9 @@ def test_kills_in_a_run(place: Place, who: str, fault: Callable[[str], None]) ->
             os.kill(pid, signal.SIGKILL)
         # The step's own limit is two minutes: looked at here is that it has one.
         limits = output(["squeue", "--steps", "--noheader", f"--jobs={job}", "--format=%j %l"])
-        assert any(line.split()[-1] == "2:00" for line in limits.splitlines() if "autotune-" in line)
+        assert any(
+            line.split()[-1] == "2:00" for line in limits.splitlines() if "autotune-" in line
+        )
     else:
         place.wait(lambda: "autotune-" not in steps(job), "the end of the step")
         place.wait(lambda: "ended" in place.log, "the end of the run")
@@ -197,7 +197,9 @@ def processes(kind: str, mark: str) -> list[int]:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         is_srun = Path(os.fsdecode(words[0])).name == "srun"
         is_own = b"autotune" in words[:4]
-        if (kind == "srun" and is_srun) or (kind == "autotune" and is_own and b"-c" not in words[:2]):
+        if (kind == "srun" and is_srun) or (
+            kind == "autotune" and is_own and b"-c" not in words[:2]
+        ):
             found.append(pid)
     return found
 
