@@ -100,7 +100,7 @@ class Place:
         assert len(self.orders) > before >= 3
         with Store.open(str(self.store)) as store:
             (study,) = store.studies()
-            assert study.result is not None
+            assert store.get_study(study.id).result is not None
 
 
 def output(words: list[str]) -> str:
