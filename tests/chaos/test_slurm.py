@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -210,20 +209,3 @@ def test_an_array_of_searches(place: Place, fault: Callable[[str], None]) -> Non
     job = place.submit(place.search, "--array=0-1")
     place.wait(lambda: not output(["squeue", "--noheader", f"--jobs={job}"]).strip(), "the array")
     place.check_whole(3)
-
-
-def test_ranks_of_a_heterogeneous_job(place: Place, fault: Callable[[str], None]) -> None:
-    """srun starts its ranks in the first part of the job; a line for several parts is refused."""
-    if shutil.which("salloc") is None:
-        pytest.skip("salloc not installed")
-    fault("heterogeneous")
-    line = place.run(0)
-    at = line.index("srun") + 1
-    asked = ["salloc", "--quiet", "--ntasks=1", ":", "--ntasks=1"]
-    one = [*line[:at], "-n", "1", *line[at + 2 :]]
-    done = subprocess.run([*asked, *one], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    both = [*line[:at], "--het-group=0,1", *line[at:]]
-    done = subprocess.run([*asked, *both], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 2
-    assert "launcher.option_unknown" in done.stderr
