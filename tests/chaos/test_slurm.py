@@ -153,7 +153,7 @@ def test_the_time_limit_of_a_job_in_a_run(place: Place, fault: Callable[[str], N
     time.sleep(30)
     place.wait_for_end(job)
     end = find("slurm").end_of(job)
-    assert end is not None
+    assert end is not None, place.log
     assert end.cause == "time_limit"
 
 
