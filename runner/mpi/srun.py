@@ -15,8 +15,9 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, cached_property
 from pathlib import Path, PurePath
 from typing import ClassVar
@@ -76,9 +77,22 @@ def under_srun(library: Library) -> Library:
     return dataclasses.replace(library, launcher=shutil.which(NAME) or NAME)
 
 
+_JOB_AHEAD = ContextVar("job_ahead", default=False)
+
+
+@contextmanager
+def job_ahead(is_ahead: bool) -> Iterator[None]:
+    """Within the block, launches are described as jobs that are submitted later will make them."""
+    token = _JOB_AHEAD.set(is_ahead)
+    try:
+        yield
+    finally:
+        _JOB_AHEAD.reset(token)
+
+
 def starts_here() -> bool:
-    """True if srun starts ranks from this process: it is in a job, and srun is installed."""
-    return in_job(os.environ) and shutil.which(NAME) is not None
+    """True if srun starts the ranks: in this job or in one to come, where srun is installed."""
+    return (in_job(os.environ) or _JOB_AHEAD.get()) and shutil.which(NAME) is not None
 
 
 def placement_variables(placement: Mapping[str, str]) -> dict[str, str]:
