@@ -37,7 +37,7 @@ _TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
-class RankReport:
+class StepRank:
     """One rank: its node, the CPUs that it may use ("0,2-3"), and its CPU time in seconds.
 
     ``boot`` identifies the running machine. ``daemon`` is the process that started the rank, with
@@ -61,7 +61,7 @@ def with_rank_report(program: tuple[str, ...], stream: int = 2) -> tuple[str, ..
     return ("/bin/sh", "-c", _SCRIPT.replace(">&2", f">&{stream}"), "sh", *program)
 
 
-def rank_reports(lines: Iterable[str]) -> dict[int, RankReport]:
+def rank_reports(lines: Iterable[str]) -> dict[int, StepRank]:
     """The reports by rank; incomplete lines are left out."""
     reports = {}
     for line in lines:
@@ -69,7 +69,7 @@ def rank_reports(lines: Iterable[str]) -> dict[int, RankReport]:
             rank, node, cpus, boot, own, daemon, theirs, *words = match.groups()
             texts = ["" if word == "-" else word for word in words]
             own_s, daemon_s = int(own) * _TICK_S, int(theirs) * _TICK_S
-            reports[int(rank)] = RankReport(node, cpus, boot, own_s, int(daemon), daemon_s, *texts)
+            reports[int(rank)] = StepRank(node, cpus, boot, own_s, int(daemon), daemon_s, *texts)
     return reports
 
 

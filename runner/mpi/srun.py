@@ -27,7 +27,7 @@ from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
 from runner.mpi.rank_layout import LayoutQuery, RankLayout, Topology
-from runner.rank_report import MARK, RankReport, rank_reports, with_rank_report
+from runner.rank_report import MARK, StepRank, rank_reports, with_rank_report
 from runner.scheduler.base import output_of
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -352,9 +352,7 @@ def _own_words(spec: LaunchSpec) -> list[str]:
     return left
 
 
-def _step_states(
-    placement: Mapping[str, str], reports: Sequence[RankReport]
-) -> dict[str, ReadBack]:
+def _step_states(placement: Mapping[str, str], reports: Sequence[StepRank]) -> dict[str, ReadBack]:
     """The parts of the placement that Slurm gives each rank in a variable."""
     texts = {
         "distribution": {one.distribution for one in reports},

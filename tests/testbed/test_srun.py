@@ -68,7 +68,7 @@ def test_ranks_on_all_nodes(count: int, new_name: Callable[[], str], work: Path)
     assert answer["bindings"] == cpus
     states = answer["read_back"]
     assert isinstance(states, dict)
-    assert states["distribution"]["state"] == "in force"
+    assert states["distribution"]["effective"] == "cyclic:block"
 
 
 @pytest.mark.skipif(not list(Path("/usr/lib").glob(PMIX)), reason="no libpmix.so for Slurm")
