@@ -112,6 +112,7 @@ class Runner:
         return self._nodes if self._cpus is None else f"{self._nodes} cpus {cpu_list(self._cpus)}"
 
     def __enter__(self) -> Runner:
+        self.adapter.require()
         self._confinement.__enter__()
         self._scratch = Scratch()
         self._supervisor.__enter__()
@@ -202,13 +203,17 @@ class Runner:
         place = self._new_folder()
         spec = self._confine(spec)
         report_pattern = self.adapter.report_pattern(spec)
+        ended = False
         try:
             with self._prepare(spec) as ready:
                 result = self._execute(self._request(ready, place, report_pattern))
+            ended = not (result.timed_out or result.interrupted or result.signal is not None)
             if report_pattern:
                 (place / REPORTED_FILE).write_text("\n".join(result.marked), encoding="utf-8")
             probe = self.adapter.probe(spec, place)
         finally:
+            if not ended:
+                self.adapter.end_launch(place)
             shutil.rmtree(place, ignore_errors=True)
         return self._record(spec, result, probe)
 
@@ -333,7 +338,7 @@ class Runner:
     def _record(self, spec: LaunchSpec, result: ExecResult, probe: Probe) -> RunRecord:
         foreign = result.foreign
         teams = teams_of(result.marked)
-        bindings = rank_bindings(result.ranks or (), teams)
+        bindings = list(probe.bindings) or rank_bindings(result.ranks or (), teams)
         record = RunRecord(
             state="ok",
             wall_s=result.wall_s,
@@ -356,7 +361,11 @@ class Runner:
             )
             | probe.read_back
             | read_back_threads(spec, teams)
-            | read_back_placement(spec.placement, bindings, partly=binds_threads(spec))
+            | read_back_placement(
+                {n: v for n, v in spec.placement.items() if n not in probe.read_back},
+                bindings,
+                partly=binds_threads(spec),
+            )
             | self._cpus_read_back(result, bindings),
             bindings=bindings,
             host=socket.gethostname(),

@@ -27,6 +27,9 @@ def read_back_placement(
         if name == "bind_to":
             cores_each = _cores_each(placement.get("map_by", ""))
             states[name] = _binding(value, bindings, cores_each, partly)
+        elif name == "cpu_bind":
+            cpus_each = int(placement.get("cpus_per_task") or 1)
+            states[name] = _cpu_bind(value, bindings, cpus_each)
         else:
             states[name] = ReadBack("not observable", value)
     return states
@@ -81,6 +84,20 @@ def _binding(value: str, bindings: list[str], cores_each: int | None, partly: bo
     else:
         state = "not observable"
     return ReadBack(state, value, binding_text, "affinity of the ranks")
+
+
+def _cpu_bind(value: str, bindings: list[str], cpus_each: int) -> ReadBack:
+    """The state of srun's ``--cpu-bind``, by the widths of the ranks' CPU lists."""
+    widths = {len(cpus_of(text)) for text in bindings}
+    policy = value.split(",")[-1]
+    bound = {"threads": cpus_each, "rank": 1, "cores": max(cpus_each, threads_per_core())}
+    if not widths or policy not in (*bound, "none", "no"):
+        return ReadBack("not observable", value)
+    most = bound.get(policy)
+    # An unbound rank may use more CPUs than its share, except where that is all of its node.
+    ok = max(widths) <= most if most is not None else min(widths) >= cpus_each
+    state: ReadBackState = "in force" if ok else "altered"
+    return ReadBack(state, value, " | ".join(bindings), "affinity of the ranks")
 
 
 def threads_per_core() -> int:

@@ -208,6 +208,11 @@ class SlurmNode:
     cpus: int = os.cpu_count() or 1
     enter: tuple[str, ...] = ()
 
+    @property
+    def line(self) -> str:
+        """The node in Slurm's configuration."""
+        return f"NodeName={self.name} NodeAddr={self.address} CPUs={self.cpus} State=UNKNOWN"
+
 
 @contextlib.contextmanager
 def slurm() -> Iterator[dict[str, str]]:
@@ -232,7 +237,8 @@ def slurm_on_testbed(testbed: Testbed) -> Iterator[dict[str, str]]:
         )
         for node in testbed.nodes
     ]  # fmt: skip
-    with _slurm(nodes, _host_address(testbed)) as environment:
+    # Each slurmd sees the whole machine, and would bind the first rank of every node to CPU 0.
+    with _slurm(nodes, _host_address(testbed), "TaskPluginParam=None") as environment:
         yield environment
 
 
@@ -257,7 +263,7 @@ def _host_address(testbed: Testbed) -> str:
 
 
 @contextlib.contextmanager
-def _slurm(nodes: Sequence[SlurmNode], control: str) -> Iterator[dict[str, str]]:
+def _slurm(nodes: Sequence[SlurmNode], control: str, *lines: str) -> Iterator[dict[str, str]]:
     place = Path(tempfile.mkdtemp(prefix="autotune-slurm-"))
     place.chmod(0o755)
     conf = place / "slurm.conf"
@@ -268,7 +274,7 @@ def _slurm(nodes: Sequence[SlurmNode], control: str) -> Iterator[dict[str, str]]
             [
                 "ClusterName=test", f"SlurmctldHost={_host()}({control})", "SlurmUser=root",
                 "AuthType=auth/munge", f"AuthInfo=socket={place}/munge.socket",
-                "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/none",
+                "ProctrackType=proctrack/linuxproc", "TaskPlugin=task/affinity",
                 "SelectType=select/cons_tres", "SelectTypeParameters=CR_Core",
                 "SwitchType=switch/none", "MpiDefault=none", "ReturnToService=2",
                 # A testbed's node has fewer CPUs than the machine that it is on.
@@ -276,19 +282,23 @@ def _slurm(nodes: Sequence[SlurmNode], control: str) -> Iterator[dict[str, str]]
                 f"StateSaveLocation={place}/state", f"SlurmdSpoolDir={place}/spool-%n",
                 f"SlurmctldPidFile={place}/slurmctld.pid", f"SlurmdPidFile={place}/slurmd-%n.pid",
                 f"SlurmctldLogFile={place}/slurmctld.log", f"SlurmdLogFile={place}/slurmd-%n.log",
+                # The files of PMIx; nodes of a testbed have one /tmp.
+                f"TmpFS={place}/tmp-%n",
                 f"SlurmctldPort={ports[0]}", f"SlurmdPort={ports[1]}",
                 "SchedulerParameters=bf_interval=1",
                 "InactiveLimit=0", "KillWait=5", "MinJobAge=300",
-                *(
-                    f"NodeName={node.name} NodeAddr={node.address} CPUs={node.cpus} State=UNKNOWN"
-                    for node in nodes
-                ),
+                *(node.line for node in nodes),
+                *lines,
                 f"PartitionName=all Nodes={names} Default=YES MaxTime=60 State=UP OverSubscribe=NO",
             ]
         )
         + "\n"
     )  # fmt: skip
+    # Its search for a version ends slurmd where nothing is mounted, as in a testbed's node.
+    (place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
     (place / "state").mkdir()
+    for node in nodes:
+        (place / f"tmp-{node.name}").mkdir()
     key = place / "munge.key"
     key.write_bytes(os.urandom(1024))
     environment = os.environ | {"SLURM_CONF": str(conf)}

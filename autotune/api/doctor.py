@@ -21,6 +21,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.config.cluster import load_cluster
+from autotune.config.scheduler import scheduler_templates
 from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError
 from autotune.parameters.surroundings import surrounding_faults
@@ -365,6 +366,7 @@ def needs(quick: bool) -> list[DoctorFinding]:
         *_cache(),
         *([] if quick else _interpreters()),
         _slurm(quick),
+        *_templates(),
         _postgres(quick),
         _testbed(),
         _remote(),
@@ -457,6 +459,25 @@ def _slurm(quick: bool) -> DoctorFinding:
     return DoctorFinding(
         GOOD, "scheduler.slurm", "Slurm", f"partitions and their nodes: {partitions}"
     )
+
+
+def _templates() -> list[DoctorFinding]:
+    """The templates of schedulers, and what each of them lacks here."""
+    findings = []
+    for one in scheduler_templates():
+        missing = [word for word in one.template.programs if shutil.which(word) is None]
+        lacks = [f"{word} not found" for word in missing] + one.template.lacks
+        tried = "" if one.tried else "; never run there"
+        words = f"template {one.template.name} ({one.path}){tried}"
+        words += f"; lacks: {', '.join(lacks)}" if lacks else "; complete"
+        words += f"; ranks start with: {shlex.join(one.template.launch)}"
+        data = {"name": one.template.name, "lacks": lacks, "tried": one.tried}
+        advice = f"needed only for --scheduler {one.template.name}" if lacks else ""
+        kind = NOTE if lacks else GOOD
+        findings.append(
+            DoctorFinding(kind, "scheduler.template", one.template.title, words, advice, data)
+        )
+    return findings
 
 
 def _postgres(quick: bool) -> DoctorFinding:

@@ -17,6 +17,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from autotune.config.scheduler import find_scheduler
 from autotune.document import Document
 from autotune.errors import UsageError, WorkError
 from autotune.notes import Note, Say
@@ -32,7 +33,7 @@ from runner import files
 from runner.errors import RunnerError
 from runner.files.json_text import parse_json
 from runner.own_python import OWN_PYTHON
-from runner.scheduler import Job, Scheduler, State, find
+from runner.scheduler import Job, Scheduler, State
 
 POLL_S = 2.0
 BEGINNING_S = 5.0
@@ -53,7 +54,7 @@ def work(crew: Crew, search: SearchStudy, url: str | None, say: Say) -> Result:
 
     Raises WorkError if they end without a result.  If interrupted, it cancels them; no run is lost.
     """
-    jobs = _Jobs(find(str(crew.scheduler)), crew, search, url, say)
+    jobs = _Jobs(find_scheduler(str(crew.scheduler)), crew, search, url, say)
     try:
         for _ in range(crew.workers):
             jobs.submit()

@@ -60,6 +60,7 @@ def search(
     from autotune.api.tried_layouts import layouts_of, require_layouts
     from autotune.api.workers import work
     from autotune.store import Store
+    from runner.mpi.srun import job_ahead
 
     for place in (None if json_out == "-" else json_out, request.params_file):
         if place is not None:
@@ -68,7 +69,8 @@ def search(
         is_shared = join or crew.scheduler is not None
         progress = watch(request, json_out, quiet)
         say = silent_say if quiet else to_stderr
-        search_study = begin_search(request, database, join=is_shared, watch=progress, say=say)
+        with job_ahead(crew.scheduler not in (None, "local")):
+            search_study = begin_search(request, database, join=is_shared, watch=progress, say=say)
         if pareto:
             require_layouts(search_study.space)
         if crew.scheduler is None:

@@ -22,6 +22,8 @@ from runner.cpus import count_cores, cpu_list, parse_cpus
 from runner.machine import describe_machine
 from runner.mpi.discover import families, family
 from runner.mpi.library import Library
+from runner.mpi.srun import NAME as SRUN
+from runner.mpi.srun import is_srun
 
 KIND = "clusters"
 _MPI = re.compile(r"^(?P<family>[a-z]+)\s*(?:(?P<op>>=|<=|==|<|>)\s*(?P<version>\d+(?:\.\d+)*))?$")
@@ -163,7 +165,8 @@ class Cluster(BaseModel):
 
     def space(self, library: Library) -> str:
         """Name of the usual space: the definition's, else that of the library."""
-        return self.spaces.get(library.family, library.family)
+        usual = self.spaces.get(library.family, library.family)
+        return f"{usual}+{SRUN}" if is_srun(library.launcher) else usual
 
     def options(self, library: Library) -> tuple[str, ...]:
         """The fixed launch options for ``library``: the testbed's, then those of the first match.

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from autotune.config.find import list_configs
 from autotune.config.validated import read_toml
 from runner.mpi.library import Library
+from runner.mpi.srun import is_srun
 
 Treatment = Literal[
     "ranks", "cores", "parameter", "variable", "variables", "parameter_file", "placement",
@@ -37,8 +38,14 @@ _PLAIN: tuple[Treatment, ...] = (
 )  # fmt: skip
 Usage = Annotated[str, Field(pattern=r"^-\S+( \S+)*$")]
 """An option and the names of its values; one in brackets is optional."""
-Placement = dict[Literal["map_by", "bind_to", "rank_by"], str]
-"""``map_by``, ``bind_to``, ``rank_by`` -> policy."""
+Placement = dict[
+    Literal[
+        "map_by", "bind_to", "rank_by",
+        "cpu_bind", "distribution", "hint", "mpi_type", "exact", "overlap",
+    ],
+    str,
+]  # fmt: skip
+"""Part of the placement (the last ones are srun's) -> policy."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,9 @@ class LauncherFile(BaseModel):
     placement: dict[Usage, Placement] = {}
     values: dict[Usage, dict[str, Placement]] = {}
     refused: dict[Usage, str] = {}
+    starts: LauncherFile | None = None
+    """The treatment of options where the launcher itself starts the ranks; those that are left out
+    are treated as otherwise."""
 
     def options(self) -> Iterator[LauncherOption]:
         """Every option."""
@@ -124,16 +134,22 @@ class Match:
 
 
 class LauncherOptions:
-    """The options of one launcher, for reading a command line."""
+    """The options of one launcher, for reading a command line.
 
-    def __init__(self, name: str, file: LauncherFile) -> None:
+    ``starts``: the launcher itself starts the ranks, although it belongs to no library.
+    """
+
+    def __init__(self, name: str, file: LauncherFile, starts: bool = False) -> None:
         self.name = name
         self.file = file
+        self._own = file.starts if starts else None
 
     @cached_property
     def _options(self) -> dict[str, LauncherOption]:
         """By the word as typed; most launchers of a command are never asked for theirs."""
-        return {self._key(one.name): one for one in self.file.options()}
+        options = {self._key(one.name): one for one in self.file.options()}
+        own = () if self._own is None else self._own.options()
+        return options | {self._key(one.name): one for one in own}
 
     def match(self, words: Sequence[str]) -> Match | None:
         """The option at the beginning of ``words``; None if the launcher lacks it.
@@ -190,6 +206,9 @@ def options_for(launcher: str, library: Library | None) -> list[LauncherOptions]
     option counts.
     """
     every = launcher_options()
+    if library is not None and is_srun(library.launcher):
+        named = [one for one in every if PurePath(library.launcher).name in one.file.launchers]
+        return [LauncherOptions(one.name, one.file, starts=True) for one in named]
     by_name = [one for one in every if PurePath(launcher).name in one.file.launchers]
     if by_name:
         return by_name

@@ -14,13 +14,15 @@ from typing import Any
 from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
-from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
+from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR, LAUNCHER
 from autotune.store.model import MOVED
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import file_hash, program_hash
 from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter
+from runner.mpi.srun import NAME as SRUN
+from runner.mpi.srun import is_srun
 
 
 def study_key(
@@ -109,6 +111,8 @@ def _added_conditions(target: Target) -> dict[str, Any]:
         conditions["commutative_only"] = True
     if target.stdin is not None:
         conditions["stdin"] = file_hash(target.stdin)
+    if is_srun(target.library.launcher):
+        conditions[LAUNCHER] = SRUN
     if target.before:
         conditions[BEFORE] = list(target.before)
     if target.fresh_copy:

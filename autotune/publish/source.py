@@ -35,7 +35,9 @@ from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED
 from runner.machine import describe_machine
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.mpi.srun import MPI_TYPE, SrunLaunch
 
 _GIB = 2**30
 NOTHING = "it recommends the default, because nothing was proven to be faster"
@@ -190,7 +192,18 @@ def _from_study(
         + _program_doubts(store, study)
         + _common_doubts(evidence, cluster, library)
     )
-    return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
+    content = _with_plugin(_content(runs[-1].launched), key, library)
+    return PublicationSource(content, evidence, tuple(doubts), False)
+
+
+def _with_plugin(content: Content, key: StudyKey, library: Library) -> Content:
+    """The content with the plug-in of Slurm with which the ranks were connected, if it was given
+    or chosen for the launch: without it, the default may connect none."""
+    launcher = adapter(library)
+    chosen = launcher.plugin if isinstance(launcher, SrunLaunch) else ""
+    plugin = key.conditions.get("placement", {}).get(MPI_TYPE, chosen)
+    has_own = MPI_TYPE in content.groups.get("placement", {})
+    return content.with_value("placement", MPI_TYPE, plugin) if plugin and not has_own else content
 
 
 def _program(name: str, input_name: str | None, ranks: int) -> str:

@@ -15,8 +15,11 @@ from autotune.errors import AutotuneError, UsageError
 from autotune.notes import Say, unheard
 from autotune.publish.verify import loading_library, published_header
 from autotune.store import Store
+from autotune.store.keys import LAUNCHER
 from runner.mpi.discover import find_library, launcher_of, libraries
 from runner.mpi.library import Library
+from runner.mpi.srun import NAME as SRUN
+from runner.mpi.srun import PLACEMENT, under_srun
 
 
 def library_of_source(source: str | None, cluster: str, store: Store) -> Library:
@@ -27,9 +30,11 @@ def library_of_source(source: str | None, cluster: str, store: Store) -> Library
     kind, _, ident = (source or "classwide:").partition(":")
     try:
         family, version = _measured_with(kind, ident, cluster, store)
+        by_srun = kind == "study" and store.find_study(ident).key.conditions.get(LAUNCHER) == SRUN
     except AutotuneError:
         return find_library()
-    return find_library(launcher_of(family, version))
+    library = find_library(launcher_of(family, version))
+    return under_srun(library) if by_srun else library
 
 
 def cluster_of_source(source: str | None, store: Store) -> str:
@@ -81,7 +86,10 @@ def files_by_library(paths: Sequence[Path]) -> list[tuple[Library, list[Path]]]:
 
 def _loading(path: Path, installations: Sequence[Library]) -> Library:
     try:
-        library = loading_library(published_header(path), installations)
+        header = published_header(path)
     except UsageError:  # The file is gone or edited, which its state says.
-        library = None
-    return find_library() if library is None else find_library(library.launcher)
+        return find_library()
+    first = loading_library(header, installations)
+    library = find_library() if first is None else find_library(first.launcher)
+    is_for_srun = not header.content.groups.get("placement", {}).keys().isdisjoint(PLACEMENT)
+    return under_srun(library) if is_for_srun else library

@@ -17,20 +17,22 @@ from autotune.errors import UsageError
 from autotune.space.expression import Expr
 from autotune.space.setting import Value, normalise_value, read_value
 from runner.mpi.library import enumerated_values
+from runner.mpi.srun import PLACEMENT as SRUN_PLACEMENT
 from runner.trace.schema import COLLECTIVES
 
 ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
 """Where a value is put in the launch.
 
 ``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx. ``placement``:
-map_by, bind_to, rank_by. ``env``: an environment variable. ``arg``: an option of the program.
+map_by, bind_to, rank_by, or what srun has (:mod:`runner.mpi.srun`). ``env``: an environment
+variable. ``arg``: an option of the program.
 ``resource``: ranks, processes, threads or workers.
 """
 LibraryKind = Literal["library"]
 """The choice of the MPI library (:mod:`autotune.space.library_choice`), which no file can have."""
 
 TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
-PLACEMENT = ("map_by", "bind_to", "rank_by")
+PLACEMENT = ("map_by", "bind_to", "rank_by", *SRUN_PLACEMENT)
 RESOURCES = ("ranks", "processes", "threads", "workers")
 CORES_EACH = ("threads", "workers")
 """Resources that set the number of cores of each process; 1 if unset."""

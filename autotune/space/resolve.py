@@ -40,12 +40,14 @@ from autotune.space.parameter import (
 from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
 from autotune.space.vocabulary import LayoutRules, Naming
-from runner.mpi.discover import family
+from runner.mpi.discover import adapter, family
 from runner.mpi.library import Library, ParamInfo, normalise
 
 _MCA = "mca"
 """The only target for which the library's list can confirm names."""
 
+
+_PLACEMENT = "placement"
 
 _ONE_OF = ("pml", "mtl")
 """Frameworks that use one component, and whose components all have parameters."""
@@ -198,6 +200,10 @@ def _find(
         elif item.info.synonym_of in library.params:
             item.info = library.params[item.info.synonym_of]
             item.name = item.info.name
+    if item.absent is None and library is not None and target == _PLACEMENT:
+        own = adapter(library)
+        if item.name not in own.placement_names:
+            item.absent = f"{own.launcher_title} has no option {item.name}"
     lacks_values = library is not None and not library.params and keys.levels == ENUM
     if item.absent is None and lacks_values and library is not None:
         item.absent = f"{title(library)} does not list its values here"

@@ -23,6 +23,8 @@ COMPARE, NOISE, SCREENING = "compare", "noise", "screening"
 """Strategies of studies that are not searches; SCREENING holds the cheap runs of another study."""
 OTHERS = "others"
 """The strategy option with the further MPI libraries of a search under several."""
+LAUNCHER = "launcher"
+"""The condition that names a launcher which is not the library's own."""
 BEFORE, FRESH_DIR = "before", "fresh_dir"
 """Conditions of a study: the command before each run, and the directory that is copied for each
 run. They are shown, but never executed from a study.

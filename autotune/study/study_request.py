@@ -227,8 +227,8 @@ class Crew(Request):
     scheduler: str | None = option(
         None,
         "--scheduler S",
-        "Start workers as jobs of a scheduler (local or slurm) instead of measuring in this "
-        "process.",
+        "Start workers as jobs of a scheduler (local, slurm, or a template: autotune doctor lists "
+        "them) instead of measuring in this process.",
     )
     workers: int = option(1, "--workers N", "Number of workers that --scheduler starts.", ge=1)
     nodes: int = option(

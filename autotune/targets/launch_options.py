@@ -43,6 +43,10 @@ def fixed_variables(options: Sequence[str]) -> set[str]:
         options[at + 1].partition("=")[0]
         for at, word in enumerate(options)
         if word in _EXPORT and at + 1 < len(options)
+    } | {
+        options[at + 1].removeprefix("ALL,").partition("=")[0]
+        for at, word in enumerate(options)
+        if word == "--export" and at + 1 < len(options)
     }
     by_name = {name for at, name in enumerate(options[1:]) if options[at] in ("-genv", "-env")}
     return from_export | by_name

@@ -22,6 +22,7 @@ from runner.files.paths import real_path
 from runner.mpi.discover import find_library, is_own
 from runner.mpi.library import Library
 from runner.mpi.linkage import compatible, installation_of
+from runner.mpi.srun import is_srun, starts_here, under_srun
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,14 @@ def choose(option: str | None, words: Sequence[str], program: Sequence[str]) -> 
     ``option`` is ``--mpi``. Raises UsageError if option and launcher contradict each other, and
     RunnerError if there is no library, or none of that name.
     """
+    choice = _choose(option, words, program)
+    if not words or not is_srun(words[0]) or not starts_here():
+        return choice
+    return replace(choice, library=under_srun(choice.library))
+
+
+def _choose(option: str | None, words: Sequence[str], program: Sequence[str]) -> MpiChoice:
+    """The library with its own launcher."""
     named = chosen_mpi(option, words)
     if named is not None:
         of_option = option is not None

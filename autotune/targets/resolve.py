@@ -34,6 +34,7 @@ from autotune.wording import whole_number
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_folder, real_path
 from runner.mpi.library import Library
+from runner.mpi.srun import is_srun
 
 Isolate = Callable[[Library], Surroundings]
 """A function that returns what keeps launches of a library from files that autotune published."""
@@ -290,7 +291,7 @@ def _ranks(request: TargetRequest, line: LauncherLine, app: App) -> int:
 def _launcher_notes(line: LauncherLine, library: Library) -> list[Note]:
     """What of a launcher's line is not done as it stands there."""
     notes = []
-    if line.launcher is not None and is_replaced(line.launcher):
+    if line.launcher is not None and is_replaced(line.launcher) and not is_srun(library.launcher):
         name = PurePath(line.launcher).name
         start_words = shlex.join([PurePath(library.launcher).name, *line.options])
         notes.append(

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.config.cluster import Cluster
+from autotune.config.scheduler import allocation
 from autotune.errors import UsageError
 from autotune.targets.launcher_line import LauncherLine
 from runner.mpi.discover import adapter
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
-from runner.scheduler import Allocation, allocation
+from runner.mpi.srun import is_srun
+from runner.scheduler import Allocation
 
 _DESCRIBE = (
     "describe the machine: autotune cluster init NAME writes configs/clusters/NAME.toml; set nodes "
@@ -53,7 +55,11 @@ class Room:
         if hosts is not None:
             return whole if hosts.on_this_machine else cls._of_hosts(hosts, line, ranks, library)
         job = allocation(os.environ)
-        return cls._of_job(job, ranks) if job.several else whole
+        if job.several:
+            return cls._of_job(job, ranks)
+        # A step has the CPUs of its job, which may be fewer than those of the node.
+        has_own = is_srun(library.launcher) and job.slots is not None
+        return cls(job.slots or whole.cores) if has_own else whole
 
     @classmethod
     def _of_hosts(cls, hosts: Hosts, line: LauncherLine, ranks: int, library: Library) -> Room:

@@ -37,6 +37,8 @@ class Probe:
     library_mismatch: str | None = None
     complaint: str = ""
     """The failure as reported by a part of the library that does not write to standard error."""
+    bindings: tuple[str, ...] = ()
+    """The CPU list of each rank, in order, if the ranks reported it themselves; else empty."""
     start_problem: str = ""
     """Why no process of the program was started, if the launcher did not say so itself."""
 
@@ -128,6 +130,11 @@ class Adapter(ABC):
         """What changes when the files change that decide which parameters the library lists."""
         return ()
 
+    @property
+    def launcher_title(self) -> str:
+        """The launcher for people: by default that of the library."""
+        return f"{self.title} {self.library.version}".strip()
+
     def refuse_unknown_kinds(self, spec: LaunchSpec) -> None:
         """Raise RunnerUsageError for parameters of a kind that this library does not have."""
         for kind, values in spec.parameters.items():
@@ -137,6 +144,10 @@ class Adapter(ABC):
                     f"({', '.join(values)}); it has {', '.join(self.kinds)}",
                     code="parameter.kind_unknown",
                 )
+
+    def require(self) -> None:
+        """Raise RunnerError if the launcher can start no ranks from this process."""
+        return
 
     @abstractmethod
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
@@ -178,6 +189,17 @@ class Adapter(ABC):
     @abstractmethod
     def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
         """``base`` with the spec's variables, for some families without its MPI settings."""
+
+    def report_environment(self, spec: LaunchSpec, scratch: Path) -> dict[str, str]:
+        """Variables with which the ranks write the read-back files below ``scratch``."""
+        return {}
+
+    def end_launch(self, scratch: Path) -> None:
+        """End what is left of a launch that did not end by itself, beyond its process tree.
+
+        ``scratch`` is the folder of its read-back files.
+        """
+        return
 
     @abstractmethod
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:

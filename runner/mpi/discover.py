@@ -28,6 +28,7 @@ from runner.mpi.intel import IntelMpi
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
 from runner.mpi.openmpi.adapter import OpenMPI
+from runner.mpi.srun import is_srun, started_by_srun
 
 LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -259,5 +260,6 @@ def family(name: str) -> type[Adapter]:
 
 
 def adapter(library: Library) -> Adapter:
-    """The adapter of a library; raises RunnerUsageError if its family is unknown."""
-    return family(library.family)(library)
+    """The adapter of a library and its launcher; RunnerUsageError if the family is unknown."""
+    kind = family(library.family)
+    return (started_by_srun(kind) if is_srun(library.launcher) else kind)(library)

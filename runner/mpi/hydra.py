@@ -175,6 +175,9 @@ class Hydra(Adapter):
         options = {n for o, n in itertools.pairwise(spec.launch_options) if o in ("-genv", "-env")}
         return {*spec.of(LIBRARY), *spec.expected, *below, *inherited_names, *options}
 
+    def report_environment(self, spec: LaunchSpec, scratch: Path) -> dict[str, str]:
+        return self._reporting(spec, [], scratch)
+
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         return scratch / REPORT if spec.read_back and self.on_this_machine(spec) else None
 

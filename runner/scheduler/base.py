@@ -145,6 +145,21 @@ def allocation(environment: Mapping[str, str]) -> Allocation | None:
     return Allocation(several=len(slots) > 1, count=len(slots), slots=sum(slots.values()))
 
 
+def nodes_and_slots(file: str, pairs: str) -> dict[str, int]:
+    """Slots by node of a file with a line for each slot or lines ``NODE SLOTS``, or of such pairs.
+
+    Empty if there is neither, or it cannot be read.
+    """
+    if pairs:
+        return _slots_by_node("LSB_MCPU_HOSTS", pairs)
+    try:
+        first = files.read_text(Path(file), _MOST_BYTES).splitlines()[:1] if file else []
+    except (OSError, UnicodeDecodeError):
+        return {}
+    several = any(len(line.split()) > 1 for line in first)
+    return _slots_by_node("PE_HOSTFILE" if several else "PBS_NODEFILE", file) if first else {}
+
+
 def _slots_by_node(variable: str, value: str) -> dict[str, int]:
     """Slots by node; empty if the list cannot be read.
 

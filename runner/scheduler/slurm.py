@@ -40,6 +40,12 @@ def _sum_of(text: str) -> int | None:
     return sum(int(f[1]) * int(f[2] or 1) for f in matches if f) if all(matches) else None
 
 
+def _variable(environment: Mapping[str, str], name: str) -> str:
+    """A variable of the job; of a heterogeneous one that of its first part, in which srun starts
+    ranks."""
+    return environment.get(name, environment.get(f"{name}_HET_GROUP_0", ""))
+
+
 class SlurmScheduler(Scheduler):
     """Each worker is a batch job on exclusive nodes (``--exclusive``)."""
 
@@ -47,13 +53,13 @@ class SlurmScheduler(Scheduler):
 
     @classmethod
     def allocation(cls, environment: Mapping[str, str]) -> Allocation | None:
-        nodes = environment.get("SLURM_JOB_NODELIST", "")
-        count = environment.get("SLURM_JOB_NUM_NODES", "")
+        nodes = _variable(environment, "SLURM_JOB_NODELIST")
+        count = _variable(environment, "SLURM_JOB_NUM_NODES")
         if not nodes and not count:
             return None
         number = int(count) if count.isdigit() else None
         # A job without --ntasks has one task on each node, but all of its CPUs.
-        texts = (environment.get(name, "") for name in _SLOTS)
+        texts = (_variable(environment, name) for name in _SLOTS)
         slots = max((total for text in texts if (total := _sum_of(text)) is not None), default=None)
         return Allocation(nodes, several=count not in ("", "1"), count=number, slots=slots)
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+from runner.rank_report import cpu_s_here
 from runner.supervise import messages, process_tree
 from runner.supervise.child import become_program, read_all
 from runner.supervise.counters import Account, ProcessTable
@@ -367,6 +368,8 @@ class Run:
         """The result, after ``ended``. Processes in ``others`` are never culprits."""
         window = self._account.close()
         self._drain()
+        # Ranks that a resource manager's daemons started are no descendants: they report it.
+        self._account.cpu_s += cpu_s_here(self._capture.marked_lines)
         foreign, culprits = self._account.judge(window, others)
         status = self._status or 0
         return ExecResult(

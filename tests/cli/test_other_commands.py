@@ -65,7 +65,7 @@ def test_doctor_tells_of_what_single_commands_need(
 def test_what_is_named_and_does_not_exist_is_wrong_usage(cli: Cli, library: object) -> None:
     program = ("-n", "1", "--", sys.executable, "-c", "")
     named = [
-        ("--mpi", "/nope"), ("--mpi", "nope"), ("--mpi", "mpich-99"), ("--scheduler", "pbs"),
+        ("--mpi", "/nope"), ("--mpi", "nope"), ("--mpi", "mpich-99"), ("--scheduler", "nope"),
         ("--cluster", "nope"), ("--space", "nope"), ("--strategy", "nope"),
         ("--params-file", "/nope/x.conf"), ("--json", "/nope/x.json"),
     ]  # fmt: skip

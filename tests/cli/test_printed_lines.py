@@ -95,6 +95,9 @@ SHOWN = {
     "autotune/api/workers.py:submit",
     "autotune/cli/explore.py:explore",
     "runner/scheduler/slurm.py:submit",
+    "runner/scheduler/template.py:submit",
+    # The words of a template: how ranks are started in its jobs.
+    "autotune/api/doctor.py:_templates",
     "runner/testbed/launch.py:_command",
     "runner/testbed/launch.py:run",
 }

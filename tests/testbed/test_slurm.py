@@ -100,7 +100,8 @@ def test_a_search_on_two_of_three_nodes(
             study = store.find_study(json.loads((work / "r.json").read_text())["study"])
             runs = store.runs(study.id)
             assert len(store.trials(study.id)) == 4
-    assert {run.record.state for run in runs} == {"ok"}
+    failures = [run.record.reason for run in runs if run.record.state != "ok"]
+    assert not failures
     seen = [json.loads(line) for line in (work / "seen").read_text().splitlines()]
     assert len(seen) == len(runs)
     assert all(names == nodes[:2] for names in seen), seen

@@ -16,6 +16,8 @@ from autotune.publish.formats.samples import sample_contents
 from runner.files.paths import entries, is_file, is_folder
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
+from runner.mpi.srun import PLACEMENT as SRUN_PLACEMENT
+from runner.mpi.srun import placement_variables
 from runner.types import LIBRARY
 
 CANARY = "autotune-canary"
@@ -157,6 +159,13 @@ def policies(content: Content, library: Library) -> dict[str, str]:
     return {POLICIES[name][new]: value for name, value in placement.items() if name in POLICIES}
 
 
+def of_srun(content: Content) -> set[tuple[str, str]]:
+    """The parts of the placement that only srun has, as (group, name): no file of a library can
+    hold them, but variables can."""
+    placement = content.groups.get("placement", {})
+    return {("placement", name) for name in placement if name in SRUN_PLACEMENT}
+
+
 def without_foreign(content: Content, prefixes: tuple[str, ...]) -> Content:
     """``content`` without library parameters whose names do not begin as this family's do."""
     names = content.groups.get(LIBRARY, {})
@@ -198,7 +207,9 @@ def with_rules(part: Content, content: Content, library: Library) -> Content:
 def variables(content: Content, library: Library) -> dict[str, str]:
     """Everything that environment variables can express, for this library's family and version."""
     groups, launcher = content.groups, adapter(library)
-    env = launcher.variables(groups, groups.get("placement", {}))
+    placement = groups.get("placement", {})
+    # The text of a file must not depend on where it is read.
+    env = launcher.variables(groups, placement) | placement_variables(placement)
     env |= dict(rule_variables(content, library).values())
     own = dict(groups.get("env", {}))
     return env | own | launcher.variables({LIBRARY: launcher.forwarding(own)}, {})

@@ -16,6 +16,7 @@ from autotune.publish.formats.base import (
     HomeFile,
     Loading,
     assignments,
+    of_srun,
     policies,
     system_copy,
 )
@@ -40,7 +41,7 @@ class UserConf(HomeFile):
         old = library.version_tuple < (5,)
         forwarding = adapter(library).forwarding(content.groups.get("env", {}))
         more = ("prte", "pmix", "placement") if old else ("env",) if forwarding else ()
-        return content.only("mca", *more)
+        return content.only("mca", *more).without(of_srun(content))
 
     def body(self, content: Content, library: Library) -> str:
         values = {
@@ -101,7 +102,7 @@ class PrteUserConf(UserConf):
         return super().obstacle(library)
 
     def part(self, content: Content, library: Library) -> Content:
-        return content.only("prte", "placement")
+        return content.only("prte", "placement").without(of_srun(content))
 
     def body(self, content: Content, library: Library) -> str:
         return assignments(dict(content.groups.get("prte", {})) | policies(content, library))

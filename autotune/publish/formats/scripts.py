@@ -22,6 +22,7 @@ from autotune.publish.formats.base import (
     Canary,
     Format,
     Loading,
+    of_srun,
     policy_canaries,
     value_canaries,
     variables,
@@ -62,7 +63,7 @@ class Script(Format):
         # them.
         placement = content.groups.get("placement", {})
         unsaid = {("placement", name) for name in placement if name not in launcher.placement_names}
-        part = content.only(*launcher.kinds, "placement", "env").without(unsaid)
+        part = content.only(*launcher.kinds, "placement", "env").without(unsaid - of_srun(content))
         return with_rules(part, content, library)
 
     def body(self, content: Content, library: Library) -> str:

@@ -202,6 +202,12 @@ class OpenMPI(Adapter):
             arguments += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
         return [*arguments, *self.program(spec)]
 
+    def report_environment(self, spec: LaunchSpec, scratch: Path) -> dict[str, str]:
+        own = watching_windows(spec) | values_of(self._log_options(spec))
+        own |= {"mpi_show_mca_params": "all", SHOW_PARAMETER: str(scratch / SHOW_FILE)}
+        logs = logging_ucx(self._log_folder(spec, scratch), spec.ranks)
+        return self.variables({LIBRARY: own}, {}) | (logs if self._logs_ucx(spec) else {})
+
     def _logs_ucx(self, spec: LaunchSpec) -> bool:
         """True if UCX should write its log because it is known to have a part in the launch.
 

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.testing import SchedulerContract
 from runner.errors import RunnerError
-from runner.scheduler import Scheduler, find, names
+from runner.scheduler import Scheduler, allocation, find, names
 from runner.scheduler.slurm import SlurmScheduler
 from tests.refusals import refused
 from tests.servers import missing_for_slurm, slurm
@@ -61,6 +61,18 @@ def test_names() -> None:
     assert {"local", "slurm"} <= set(names())
     with refused(RunnerError, "scheduler.unknown"):
         find("lsf")
+
+
+def test_the_first_part_of_a_heterogeneous_job() -> None:
+    """Seen with Slurm 22.05.8: the variables without a suffix are missing."""
+    parts = {"NODELIST": ("n1", "n2"), "NUM_NODES": ("1", "3"), "CPUS_PER_NODE": ("4", "8(x3)")}
+    variables = {
+        f"SLURM_JOB_{name}_HET_GROUP_{part}": values[part]
+        for name, values in parts.items()
+        for part in (0, 1)
+    }
+    job = allocation(variables)
+    assert (job.nodes, job.count, job.slots, job.several) == ("n1", 1, 4, False)
 
 
 def test_where_slurm_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
