@@ -31,6 +31,12 @@ class FeaturesRequest(Request):
         False, "--list", "List every feature with its unit and definition; run nothing."
     )
     guard: bool = GUARD
+    talp: str | None = late_option(
+        None,
+        "--talp FILE",
+        "Also write the efficiencies of the run as the JSON of TALP, which talp-pages shows.",
+        PATH,
+    )
 
 
 class PredictRequest(Request):
