@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
@@ -19,17 +19,18 @@ from autotune.space.setting import Value, normalise_value, read_value
 from runner.mpi.library import enumerated_values
 from runner.trace.schema import COLLECTIVES
 
-ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
+ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "file", "resource"]
 """Where a value is put in the launch.
 
 ``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx. ``placement``:
 map_by, bind_to, rank_by. ``env``: an environment variable. ``arg``: an option of the program.
-``resource``: ranks, processes, threads or workers.
+``file``: a value in an
+input file of the application. ``resource``: ranks, processes, threads or workers.
 """
 LibraryKind = Literal["library"]
 """The choice of the MPI library (:mod:`autotune.space.library_choice`), which no file can have."""
 
-TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
+TARGETS: tuple[ParameterKind, ...] = get_args(ParameterKind)
 PLACEMENT = ("map_by", "bind_to", "rank_by")
 RESOURCES = ("ranks", "processes", "threads", "workers")
 CORES_EACH = ("threads", "workers")

@@ -187,8 +187,8 @@ def test_a_line_too_much_is_named_and_not_executed(
         "tcl": f"exec {canary.program}\n",
         "html": f'<pre id="settings">\n{canary.program}\n</pre>\n',
         "spack": f"# {canary.program}\n",
-        "easybuild": f'__import__("os").system("{canary.program}")\n',
-        "reframe": f'__import__("os").system("{canary.program}")\n',
+        "easybuild": f'import os; canary = os.system("{canary.program}")\n',
+        "reframe": f'import os; canary = os.system("{canary.program}")\n',
     }
     line = words.get(fmt.name, f"{canary.program}\n")
     path = forged(tmp_path / f"f{fmt.suffix}", fmt, part, library, line)
