@@ -23,7 +23,7 @@ from tests.refusals import refused
 
 APP = App(
     name="own",
-    command=("sh", "-c", 'cat in.dat; pwd; echo more > "$(dirname in.dat)/out.dat"; ls'),
+    command=("sh", "-c", 'cat in.dat; pwd; echo more > "$(dirname in.dat)/out.dat"; ls -1'),
     verify="^grid",
     input_files={"in.dat": "grid {{p}} {{q}} of {{ranks}}, block {{nb}} ${p} {p}\n"},
     placeholders={"p": "result", "q": "result", "nb": "none"},
