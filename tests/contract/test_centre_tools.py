@@ -63,12 +63,10 @@ def ended(words: Sequence[object], cwd: Path, **variables: object) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", ["tcl", "lmod"])
-@pytest.mark.parametrize("system", ["modules", "lmod"])
+@pytest.mark.parametrize(
+    ("system", "name"), [("modules", "tcl"), ("lmod", "lmod"), ("lmod", "tcl")]
+)
 def test_a_module_system_loads_and_unloads(tmp_path: Path, system: str, name: str) -> None:
-    """Environment Modules reads Tcl only; Lmod reads both."""
-    if (system, name) == ("modules", "lmod"):
-        return
     command: list[object] = [LMOD]
     if system == "modules":
         if not MODULES.exists():
@@ -82,7 +80,7 @@ def test_a_module_system_loads_and_unloads(tmp_path: Path, system: str, name: st
     launcher.parent.mkdir()
     launcher.touch(mode=0o755)
     script = """
-eval "$("$@" bash load autotune/site)"; env | grep OMPI_MCA_
+eval "$("$@" bash load autotune/site 2> notes)"; env | grep OMPI_MCA_; cat notes
 echo unloaded; eval "$("$@" bash unload autotune/site)"; env | grep OMPI_MCA_ || true
 """
     after: dict[str, list[str]] = {}
@@ -96,7 +94,7 @@ echo unloaded; eval "$("$@" bash unload autotune/site)"; env | grep OMPI_MCA_ ||
             HOME=tmp_path,
         )
         after[version] = said.split("unloaded")
-    assert sorted(after[NEW.version][0].split()) == sorted(f"{n}={v}" for n, v in VARIABLES.items())
+    assert {f"{n}={v}" for n, v in VARIABLES.items()} == set(after[NEW.version][0].split())
     # Under another version the module says so and sets nothing; an unload always undoes.
     assert "OMPI_MCA_coll=" not in after["9.9.9"][0]
     assert NEW.version in after["9.9.9"][0]
