@@ -40,7 +40,8 @@ def test_a_program_runs_obeys_and_is_searched(app: str, tmp_path: Path) -> None:
         assert (run["state"], run["verified"]) == ("ok", True), run["reason"]
         assert run["metric_s"] > 0
     found = tmp_path / "found.json"
-    main(["search", *target, "--space", f"openmpi+{app}", "--trials", "3", "--json", str(found)])
+    words = ["search", *target, "--space", f"openmpi+{app}", "--trials", "3", "--budget", "15s"]
+    main([*words, "--json", str(found)])
     result = json.loads(found.read_text())
     assert result["trials"] >= 1
-    assert result["status"] in ("keep_default", "recommended", "inconclusive", "too_noisy")
+    assert result["status"] == "unguarded"
