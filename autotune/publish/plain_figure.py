@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -25,7 +25,7 @@ def plain_figure(check: Mapping[str, Any], output: str) -> float | None:
         numbers = [float(text) for text in texts]
     except ValueError:
         return None
-    choose = {
+    choose: dict[str, Callable[[list[float]], float]] = {
         "min": min,
         "max": max,
         "sum": sum,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autotune.config.app import App, Input, load_app
 from autotune.config.cluster import load_cluster
+from autotune.config.figures import known_programs, with_known_figure
 from autotune.config.find import list_configs
 from autotune.config.input_files import InputRule
 from autotune.errors import UsageError
@@ -114,13 +116,24 @@ def test_shipped_applications_fill_all_their_places() -> None:
             assert not any("{{" in text for text in texts.values()), (app.name, name)
 
 
+def test_an_application_may_name_its_figures_and_a_command_before_each_run() -> None:
+    known = {program.program: program for program in known_programs()}
+    hpl, lammps = (with_known_figure(load_app(name)) for name in ("hpl", "lammps"))
+    assert hpl.metric_rate == known["HPCC"].figure[0].metric_rate
+    assert (hpl.verify, hpl.verify_absent) == (known["HPCC"].right, known["HPCC"].wrong)
+    assert (lammps.metric_choice, lammps.verify) == ("max", load_app("lammps").verify)
+    assert with_known_figure(APP) is APP
+    before = load_app("gromacs").preparation("tiny")
+    assert "-box 2.2 2.2 2.2" in before[-1]
+
+
 @pytest.mark.mpi
 def test_a_run_has_its_own_folder(open_mpi: Library, tmp_path: Path) -> None:
     target = Target.of(APP, None, 1, load_cluster("local"), open_mpi, cwd=str(tmp_path))
     space = with_input_rules(SPACE, APP, {})
     with Runner(adapter(open_mpi), guard=False) as runner:
         spec = target.spec(space, Setting({"nb": 32}))
-        record = runner.run(spec)
+        record = runner.run(replace(spec, require_mpi=False))
     text, place, *entries = record.stdout_tail.splitlines()
     assert text == "grid 1 1 of 1, block 32 ${p} {p}"
     assert entries == ["in.dat", "out.dat"]

@@ -123,7 +123,7 @@ class ReframeTest(Script):
                 ast.literal_eval(statement.value)
                 for statement in ast.parse(text).body
                 if isinstance(statement, ast.Assign)
-                and ast.unparse(statement.targets) == "VARIABLES"
+                and [ast.unparse(name) for name in statement.targets] == ["VARIABLES"]
             )
             return Loading({str(name): str(value) for name, value in values.items()})
         except (SyntaxError, ValueError, AttributeError) as problem:
