@@ -10,6 +10,7 @@ application, and its command: placeholders, and the search for a program that th
 from __future__ import annotations
 
 import errno
+import operator
 import os
 import re
 import shutil
@@ -49,7 +50,7 @@ class Input(BaseModel):
     """Replacements of ``{name}`` in the command and the files for this input."""
     stdin: str | None = None
     """A file that is the standard input of rank 0 for this input."""
-    input_files: dict[str, str] = Field(default_factory=dict)
+    input_files: dict[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
     """Texts by file name, in addition to the application's; a table `[inputs.NAME.input_files]`."""
 
 
@@ -134,17 +135,17 @@ class App(BaseModel):
     """The inputs, by name; without any, only ``default_input`` is one."""
     fidelity: dict[str, CheapForm] = Field(default_factory=dict)
     """The cheap form of an input, by the input's name."""
-    input_files: dict[str, str] = Field(default_factory=dict)
+    input_files: dict[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
     """Texts by file name. Each run gets a folder of its own with these files; `{{name}}` in them is
     a value of the input, a placeholder, or `ranks`."""
-    placeholders: dict[str, Effect] = Field(default_factory=dict)
+    placeholders: dict[str, Effect] = Field(default_factory=dict, exclude_if=operator.not_)
     """Values of input files that a setting may have, by name. "none": another value cannot change
     the result; "result": it can, and then the application must verify it."""
-    rules: tuple[InputRule, ...] = ()
+    rules: tuple[InputRule, ...] = Field(default=(), exclude_if=operator.not_)
     """Rules on placeholders by which every setting solves the same problem; tables `[[rules]]`."""
-    before: tuple[str, ...] = ()
+    before: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     """A command that is executed before every run in its folder, as with `--before`."""
-    figures: str | None = None
+    figures: str | None = Field(default=None, exclude_if=operator.not_)
     """Name of a file of `configs/figures`: its first figure counts, with its words for a right
     or wrong result."""
     literal: bool = False

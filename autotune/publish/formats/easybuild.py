@@ -9,7 +9,7 @@ from autotune.publish.formats.scripts import Script
 from runner.mpi.library import Library
 
 _PACKAGES = {"openmpi": "OpenMPI", "mpich": "MPICH"}
-"""Names of easyconfigs by family; other families are called as autotune calls them."""
+"""Names of easyconfigs by family; other families keep their names."""
 _DRIVER = (
     "import runpy, sys; hook = runpy.run_path(sys.argv[1]); "
     "Package = type('Package', (dict,), dict(name=hook['PACKAGE'], version=hook['VERSION'])); "

@@ -37,7 +37,7 @@ BEGIN, END = "autotune-begin", "autotune-end"
 
 
 @rfm.simple_test
-class PublishedSetting(rfm.RunOnlyRegressionTest):
+class ProvenLaunch(rfm.RunOnlyRegressionTest):
     """A program of the proof with the published variables is right, and as fast as proven."""
 
     number = parameter(range(len(PROGRAMS)))
