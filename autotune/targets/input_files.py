@@ -57,13 +57,12 @@ def input_texts(
     return {name: PLACE.sub(value, text) for name, text in texts.items()}
 
 
-def with_input_rules(space: Space, app: App, app_facts: Mapping[str, int]) -> Space:
+def with_input_rules(space: Space, app: App, input_name: str | None = None) -> Space:
     """The space with the rules by which the application solves the same problem.
 
-    ``app_facts`` are numbers of the input that rules may use.
-
-    Raises UsageError for a parameter of an input file that the application does not declare, and
-    for one that can change the result if nothing verifies it.
+    Raises UsageError for a parameter of an input file that the application does not declare, for
+    one that can change the result if nothing verifies it, and for a default that is not the value
+    of the input.
     """
     names = [parameter.name for parameter in space if parameter.target == FILE]
     if unknown := [name for name in names if name not in app.placeholders]:
@@ -83,11 +82,23 @@ def with_input_rules(space: Space, app: App, app_facts: Mapping[str, int]) -> Sp
             "application's file",
             code="app.verify_missing",
         )
-    if not names or not app.rules:
+    if not names:
+        return space
+    variant = app.input(input_name)
+    for name in names:
+        default, own = space[name].default, variant.values.get(name)
+        if default is not None and own is not None and own != str(default):
+            raise UsageError(
+                f"space {space.name}: the default of {name} is {default}, but the input of "
+                f"{app.name!r} has {own}; expected the same, because a setting leaves out what "
+                "equals the default.  Give the input that value, or the parameter no default",
+                code="space.other_default",
+            )
+    if not app.rules:
         return space
     constraints = []
     for table in app.rules:
         source = parse_expression(table.rule)
         constraints.append(Constraint(spelled_out(source, space.derived), table.reason, source))
-    facts = {**app_facts, **space.facts}
+    facts = {**variant.facts, **space.facts}
     return replace(space, constraints=(*space.constraints, *constraints), facts=facts)

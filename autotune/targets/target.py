@@ -167,7 +167,7 @@ class Target:
         ).without(self._fixed_parameters)
         require_tunable(self.app, space.name, space.requires)
         require_room(space, self.ranks)
-        space = with_input_rules(space, self.app, self.app_facts)
+        space = with_input_rules(space, self.app, self.input)
         # A setting cannot name these parameters either, whether the space has them or not.
         return dataclasses.replace(space, absent={**space.absent, **self._user_parameters})
 

@@ -13,7 +13,7 @@ from autotune.config.figures import known_programs, with_known_figure
 from autotune.config.find import list_configs
 from autotune.config.input_files import InputRule
 from autotune.errors import UsageError
-from autotune.space import Parameter, Setting, Space
+from autotune.space import Parameter, Setting, Space, load_space
 from autotune.targets.input_files import input_texts, with_input_rules
 from autotune.targets.target import Target
 from runner.errors import RunnerError
@@ -63,19 +63,32 @@ def test_a_place_without_a_value_is_refused() -> None:
 def test_only_declared_values_vary_and_those_that_change_results_are_verified() -> None:
     more = Space("n", (*SPACE.parameters, Parameter("n", (100, 200), "file")), facts=SPACE.facts)
     with refused(UsageError, "space.placeholder_unknown"):
-        with_input_rules(more, APP, {})
+        with_input_rules(more, APP)
     unverified = APP.model_copy(update={"verify": None})
     with refused(UsageError, "app.verify_missing"):
-        with_input_rules(SPACE, unverified, {})
+        with_input_rules(SPACE, unverified)
     harmless = Space("nb", (SPACE["nb"],), facts=SPACE.facts)
-    assert with_input_rules(harmless, unverified, {}).names == ("nb",)
+    assert with_input_rules(harmless, unverified).names == ("nb",)
 
 
 def test_rules_of_the_application_keep_the_problem() -> None:
-    space = with_input_rules(SPACE, APP, {})
+    space = with_input_rules(SPACE, APP)
     assert space.is_valid(Setting({"p": 2, "q": 1}))
     assert not space.is_valid(Setting({"p": 2, "q": 2}))
     assert space.hash != SPACE.hash
+
+
+def test_the_default_is_the_value_of_the_input() -> None:
+    other = APP.model_copy(update={"inputs": {"default": Input(values={"p": "2", "nb": "80"})}})
+    with refused(UsageError, "space.other_default"):
+        with_input_rules(SPACE, other)
+    spaces = {file.name for file in list_configs("spaces")}
+    for file in list_configs("apps"):
+        app = with_known_figure(load_app(file.name))
+        if app.placeholders and app.name in spaces:
+            space = load_space(app.name, facts={"ranks": 4})
+            for name in app.inputs:
+                assert with_input_rules(space, app, name).names == space.names
 
 
 @pytest.mark.parametrize("name", ["../in.dat", "/tmp/in.dat", "a/b", "..", ""])
@@ -130,7 +143,7 @@ def test_an_application_may_name_its_figures_and_a_command_before_each_run() -> 
 @pytest.mark.mpi
 def test_a_run_has_its_own_folder(open_mpi: Library, tmp_path: Path) -> None:
     target = Target.of(APP, None, 1, load_cluster("local"), open_mpi, cwd=str(tmp_path))
-    space = with_input_rules(SPACE, APP, {})
+    space = with_input_rules(SPACE, APP)
     with Runner(adapter(open_mpi), guard=False) as runner:
         spec = target.spec(space, Setting({"nb": 32}))
         record = runner.run(replace(spec, require_mpi=False))
