@@ -40,7 +40,7 @@ def test_a_program_runs_obeys_and_is_searched(app: str, tmp_path: Path) -> None:
         assert (run["state"], run["verified"]) == ("ok", True), run["reason"]
         assert run["metric_s"] > 0
     found = tmp_path / "found.json"
-    words = ["search", *target, "--space", f"openmpi+{app}", "--trials", "3", "--runs", "40"]
+    words = ["search", *target, "--space", f"openmpi+{app}", "--trials", "1", "--runs", "34"]
     main([*words, "--json", str(found)])
     result = json.loads(found.read_text())
     assert result["trials"] >= 1
