@@ -34,7 +34,7 @@ class FeaturesRequest(Request):
     talp: str | None = late_option(
         None,
         "--talp FILE",
-        "Also write the efficiencies of the run as the JSON of TALP, which talp-pages shows.",
+        "File for the efficiencies of the run in the JSON of TALP, which talp-pages shows.",
         PATH,
     )
 
