@@ -88,7 +88,7 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
         clean_env=request.clean_env,
         commutative_only=request.commutative_only,
         surroundings=surroundings,
-        before=_before(request) or app.preparation(request.input),
+        before=_before(request),
         choice=choice,
         fresh_copy=request.fresh_dir is not None,
         cwd=_directory(request),

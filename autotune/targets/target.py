@@ -139,6 +139,7 @@ class Target:
         Raises UsageError for an unknown input and for ranks out of range.
         """
         variant = app.input(input_name)
+        more["before"] = more.get("before") or app.preparation(input_name)
         return cls(
             app=app,
             input=input_name or app.usual_input or None,

@@ -138,6 +138,9 @@ def test_an_application_may_name_its_figures_and_a_command_before_each_run() -> 
     assert with_known_figure(APP) is APP
     before = load_app("gromacs").preparation("tiny")
     assert "-box 2.2 2.2 2.2" in before[-1]
+    library = Library("openmpi", "5.0.11", "/opt/bin", "/opt/bin/mpirun")
+    target = Target.of(load_app("gromacs"), "tiny", 2, load_cluster("local"), library)
+    assert target.before == before
 
 
 @pytest.mark.mpi
