@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -75,6 +76,30 @@ class FreshCopies:
             _remove(self.place)
             self._lock_path.unlink()
         os.close(self._lock)
+
+
+def write_inputs(place: Path, texts: Mapping[str, str]) -> None:
+    """Write files, by name, into the folder ``place`` of one run; a file or link is replaced.
+
+    Raises RunnerError if a name is not that of an entry of the folder, or if writing fails.
+    """
+    for name, text in texts.items():
+        path = place / name
+        try:
+            if name in ("", ".", "..") or path.parent != place or "/" in name:
+                raise OSError(errno.EINVAL, "it is no name of a file")
+            path.unlink(missing_ok=True)  # A link in a copy may lead out of it.
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except (OSError, ValueError) as problem:
+            raise RunnerError(
+                f"the input file {name!r} cannot be written into {place}: {_reason_of(problem)}",
+                code="input_file.unwritable",
+            ) from None
+
+
+def _reason_of(problem: Exception) -> str:
+    return getattr(problem, "strerror", None) or f"{problem}"
 
 
 def remove_leftovers(parent: Path) -> None:

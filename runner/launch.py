@@ -19,7 +19,7 @@ from runner.executables import executables_of
 from runner.figure.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.files.paths import real_path
 from runner.files.scratch import Scratch
-from runner.fresh_copy import FreshCopies
+from runner.fresh_copy import FreshCopies, write_inputs
 from runner.guard import ran_outside
 from runner.lock import renew_locks
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
@@ -239,9 +239,23 @@ class Runner:
                     self._copies[folder] = FreshCopies(Path(folder))
                 place = stack.enter_context(self._copies[folder].copy())
                 spec = replace(spec, cwd=str(place))
+            if spec.files:
+                copy = Path(spec.cwd or ".") if spec.fresh_copy else None
+                own = copy or stack.enter_context(self._own_folder())
+                write_inputs(own, spec.files)
+                spec = replace(spec, cwd=str(own))
             if spec.before:
                 self._execute_before(spec)
             yield spec
+
+    @contextmanager
+    def _own_folder(self) -> Iterator[Path]:
+        """An empty working directory for one run, which is removed afterwards."""
+        place = self._new_folder()
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
     def _execute_before(self, spec: LaunchSpec) -> None:
         """Execute the command before a run; raises RunnerError if it fails."""

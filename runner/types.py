@@ -97,6 +97,10 @@ class LaunchSpec:
     oversubscribe: bool = False
     clean_env: bool = False
     cwd: str | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    """Texts by file name. The run gets a folder of its own with these files as its working
+    directory; with ``fresh_copy`` they are written into the copy.
+    """
     fresh_copy: bool = False
     """True if the run gets a copy of ``cwd`` as its working directory, which is removed
     afterwards."""

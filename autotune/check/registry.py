@@ -9,6 +9,7 @@ from autotune.check.launch_facts import LaunchFacts
 from autotune.check.rule import LaunchRule
 from autotune.check.rules import (
     binding,
+    containers,
     launch,
     memory,
     parameters,
@@ -25,6 +26,8 @@ _RULES: tuple[type[LaunchRule], ...] = (
     worlds.ForeignLauncher,
     worlds.Singletons,
     worlds.MixedVersions,
+    containers.HiddenVariables,
+    containers.SeparateProcesses,
     launch.Fails,
     binding.OneCore,
     binding.TwoRanks,

@@ -16,7 +16,11 @@ def export(
     study: StudyName,
     to: Annotated[
         str,
-        opt("--to FORMAT", "File format: csv, parquet or optuna (a storage for optuna-dashboard)."),
+        opt(
+            "--to FORMAT",
+            "File format: csv, parquet, optuna (a storage for optuna-dashboard), or caliper "
+            "(a zip of profiles for Thicket).",
+        ),
     ] = "csv",
     out: Annotated[
         Path | None,
@@ -28,8 +32,8 @@ def export(
     ] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Write all runs of a study to a file: csv, parquet, or a storage for optuna-dashboard."""
-    endings = {"csv": "csv", "parquet": "parquet", "optuna": "optuna.db"}
+    """Write all runs of a study to a file: csv, parquet, or for optuna-dashboard or Thicket."""
+    endings = {"csv": "csv", "parquet": "parquet", "optuna": "optuna.db", "caliper": "caliper.zip"}
     if to not in endings:
         raise UsageError(
             f"--to {to!r} is not a known format; expected one of {', '.join(endings)}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 from autotune.api.requests import FeaturesRequest
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
-from autotune.files import check_writable
+from autotune.files import check_writable, write_text
 from autotune.terminal.features import print_feature_list, print_features
 from autotune.terminal.render import (
     note_line,
@@ -30,6 +32,7 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
     from autotune.api.figures import measured_target
     from autotune.store import Store
     from autotune.targets.metric import failure_lines
+    from runner.trace.talp import talp_document
 
     if request.explain:
         rows = feature_list()
@@ -37,12 +40,17 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
             print_feature_list(rows)
         return
     out, guard = Path(request.out), request.guard
-    check_writable(out)
+    for path in (out, *([Path(request.talp)] if request.talp else [])):
+        check_writable(path)
     with Store.open(store) as database:
         target = measured_target(request.target, database, guard=guard)
         program_features, traced_run = traced_features(target, request.method, guard)
         program_features.save(out)
         keep_features(program_features, traced_run, target, database)
+    if request.talp:
+        started = datetime.fromtimestamp(traced_run.record.started_at, UTC)
+        document = talp_document(traced_run.ranks, started.isoformat(timespec="seconds"))
+        write_text(Path(request.talp), json.dumps(document, indent=1) + "\n")
     if json_out:
         content = program_features.to_json() | {"mpi_choice": target.choice_row}
         write_json(TracedFeatures.model_validate(content), json_out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from autotune.api.publication_requests import VerifyRequest
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
+from autotune.files import check_writable, write_text
 from autotune.terminal.render import to_stderr, write_document
 from autotune.terminal.verification import (
     print_nothing_published,
@@ -35,10 +37,13 @@ def verify_published(
     else nothing.
     """
     from autotune.api.verify import FileVerification
+    from autotune.publish.openmetrics import metrics_text
     from autotune.publish.published_files import published
     from autotune.publish.verify import published_header
     from autotune.terminal.progress import Progress
 
+    if request.metrics is not None:
+        check_writable(Path(request.metrics))
     verification = FileVerification(request, (lambda note: None) if quiet else to_stderr)
     paths = [Path(file).expanduser().absolute() for file in request.files]
     for path in paths:
@@ -49,6 +54,8 @@ def verify_published(
         print_states(states)
     with Progress(None, request.budget_s, is_silent) as progress:
         result = verification.measure(store, progress)
+    if request.metrics is not None:
+        write_text(Path(request.metrics), metrics_text(result.document, time.time()))
     if write_document(result.document.to_json(), json_out):
         if quiet:
             print_problems(result)

@@ -10,6 +10,7 @@ application, and its command: placeholders, and the search for a program that th
 from __future__ import annotations
 
 import errno
+import operator
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.find import ConfigFile, find_config, list_configs
+from autotune.config.input_files import Effect, InputRule, check_input_files
 from autotune.config.pattern import unit_in_pattern
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
@@ -48,6 +50,8 @@ class Input(BaseModel):
     """Replacements of ``{name}`` in the command and the files for this input."""
     stdin: str | None = None
     """A file that is the standard input of rank 0 for this input."""
+    input_files: dict[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+    """Texts by file name, in addition to the application's; a table `[inputs.NAME.input_files]`."""
 
 
 class CheapForm(BaseModel):
@@ -97,7 +101,7 @@ class App(BaseModel):
     ``{NAME}`` for an environment variable are replaced."""
     files: tuple[str, ...] = ()
     """Where the program may be, if the user provides it; the first one that exists is
-    ``{program}``."""
+    ``{program}``. A name without a slash is looked for on PATH."""
     howto: str = ""
     """How to get the program; shown when the program is missing."""
     metric: str | None = None
@@ -131,6 +135,19 @@ class App(BaseModel):
     """The inputs, by name; without any, only ``default_input`` is one."""
     fidelity: dict[str, CheapForm] = Field(default_factory=dict)
     """The cheap form of an input, by the input's name."""
+    input_files: dict[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+    """Texts by file name. Each run gets a folder of its own with these files; `{{name}}` in them is
+    a value of the input, a placeholder, or `ranks`."""
+    placeholders: dict[str, Effect] = Field(default_factory=dict, exclude_if=operator.not_)
+    """Values of input files that a setting may have, by name. "none": another value cannot change
+    the result; "result": it can, and then the application must verify it."""
+    rules: tuple[InputRule, ...] = Field(default=(), exclude_if=operator.not_)
+    """Rules on placeholders by which every setting solves the same problem; tables `[[rules]]`."""
+    before: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    """A command that is executed before every run in its folder, as with `--before`."""
+    figures: str | None = Field(default=None, exclude_if=operator.not_)
+    """Name of a file of `configs/figures`: its first figure counts, with its words for a right
+    or wrong result."""
     literal: bool = False
     """Whether braces in ``command`` belong to the program and are not placeholders."""
 
@@ -150,6 +167,16 @@ class App(BaseModel):
             values["program"] = executable(self.files, values, self.name, self.howto)
         words = (fill(word, values, self.name, self.howto) for word in self.command)
         return (*words, *run_input.args)
+
+    def preparation(self, input_name: str | None) -> tuple[str, ...]:
+        """The command that is executed before every run; empty if there is none."""
+        values = {"input": input_name or self.usual_input, **self.input(input_name).values}
+        values |= {"python": sys.executable}
+        return tuple(fill(word, values, self.name, self.howto) for word in self.before)
+
+    def texts(self, input_name: str | None) -> dict[str, str]:
+        """The texts of the input files by name, with their placeholders."""
+        return {**self.input_files, **self.input(input_name).input_files}
 
     def standard_input(self, input_name: str | None, ranks: int | None = None) -> str | None:
         """The absolute path of the file that rank 0 reads; None if standard input is empty.
@@ -397,6 +424,9 @@ def load_app(name: str) -> App:
     check_pattern(f"{file.path}: verify", app.verify, 0)
     check_pattern(f"{file.path}: verify_absent", app.verify_absent, 0)
     check_fidelity(str(file.path), app)
+    for variant in app.inputs or (None,):
+        at = f"{file.path}: input_files" + (f" of input {variant}" if variant else "")
+        check_input_files(at, app.texts(variant), app.placeholders)
     return app
 
 
@@ -496,12 +526,24 @@ def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
     return _PLACE.sub(value, word)
 
 
+def _place(file: str) -> Path:
+    """The absolute path of a file; a name alone is looked for on PATH."""
+    found = None if "/" in file else shutil.which(file)
+    return Path(found or file).expanduser().absolute()
+
+
 def executable(files: Iterable[str], values: dict[str, str], app: str, howto: str = "") -> str:
     """The first of ``files`` that exists, as an absolute path.
 
     Raises UsageError with the places that were searched, or with the file that may not be executed.
     """
-    paths = [Path(fill(file, values, app, howto)).expanduser().absolute() for file in files]
+    paths: list[Path] = []
+    unset: UsageError | None = None
+    for file in files:
+        try:
+            paths.append(_place(fill(file, values, app, howto)))
+        except UsageError as problem:
+            unset = unset or problem
     for path in dict.fromkeys(paths):
         if is_file(path):
             if os.access(path, os.X_OK):
@@ -510,6 +552,8 @@ def executable(files: Iterable[str], values: dict[str, str], app: str, howto: st
                 f"app {app!r}: {path} exists but may not be executed.  Allow it: chmod +x {path}",
                 code="program.not_executable",
             )
+    if unset is not None:
+        raise unset
     path_list = "\n".join(f"  {path}" for path in dict.fromkeys(paths))
     variables = sorted({n for file in files for n in _PLACE.findall(file) if n.isupper()})
     change = f"Point {' and '.join(variables)} to where it is." if variables else ""

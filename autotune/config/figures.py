@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from autotune.config.app import check_figure, check_pattern
+from autotune.config.app import App, check_figure, check_pattern
 from autotune.config.find import ConfigFile, find_config, list_configs
 from autotune.config.validated import read_toml
 from runner.types import MetricChoice
@@ -99,6 +99,25 @@ def _program(file: ConfigFile) -> ProgramFigures:
         check_figure(figure.metric, figure.metric_rate, *where)
         check_pattern(file.path, figure.pattern, 1)
     return program
+
+
+def with_known_figure(app: App) -> App:
+    """The application with the first figure and the words of its file of figures, if it names one.
+
+    What the application's own file says has precedence.  Raises UsageError for an unknown name.
+    """
+    if app.figures is None:
+        return app
+    program = _program(find_config(KIND, app.figures))
+    figure = program.figure[0]
+    updates: dict[str, object] = {
+        "verify": app.verify or program.right,
+        "verify_absent": app.verify_absent or program.wrong,
+    }
+    if app.figure is None:
+        updates |= {"metric": figure.metric, "metric_rate": figure.metric_rate}
+        updates["metric_choice"] = app.metric_choice or figure.choice
+    return app.model_copy(update=updates)
 
 
 def plain_words() -> dict[str, re.Pattern[str]]:

@@ -14,7 +14,7 @@ from typing import Any
 from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
-from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR, LAUNCHER
+from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR, LAUNCHER, digest
 from autotune.store.model import MOVED
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import file_hash, program_hash
@@ -113,6 +113,8 @@ def _added_conditions(target: Target) -> dict[str, Any]:
         conditions["stdin"] = file_hash(target.stdin)
     if is_srun(target.library.launcher):
         conditions[LAUNCHER] = SRUN
+    if texts := target.app.texts(target.input):
+        conditions["input_files"] = digest(texts)
     if target.before:
         conditions[BEFORE] = list(target.before)
     if target.fresh_copy:

@@ -165,7 +165,7 @@ def means(examples: Sequence[Example], weights: Sequence[float] | None = None) -
     return {key: total[key] / weight[key] for key in total}
 
 
-_OF_THE_PROGRAM = ("arg", "resource")
+_OF_THE_PROGRAM = ("arg", "file", "resource")
 """Parameters of these kinds change the program or its shape, and no other program has them."""
 
 

@@ -19,6 +19,7 @@ from autotune.collectives.measurement import MICRO, micro_program
 from autotune.collectives.tournament import OPERATIONS
 from autotune.config.app import App, app_from_command, load_app
 from autotune.config.cluster import Cluster
+from autotune.config.figures import with_known_figure
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from autotune.publish.install import check_config, check_owner
@@ -176,7 +177,7 @@ def _known_app(name: str, check: Mapping[str, Any]) -> App | None:
     for file in list_configs("apps"):
         if file.name == name:
             check_config(file)
-            return load_app(name)
+            return with_known_figure(load_app(name))
     words = list(check.get("program", []))[1:]
     match words[words[:1] == ["-P"] :]:
         case ["-m", "runner.programs.micro", operation, "--size", sizes, "--count", _] if (

@@ -24,6 +24,7 @@ from autotune.measurement.study_executables import changed_executables
 from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
 from autotune.publish.layout_variables import layout_content
+from autotune.publish.plain_figure import plain_figure
 from autotune.publish.source_place import latest_to_publish
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
@@ -38,6 +39,7 @@ from runner.machine import describe_machine
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.srun import MPI_TYPE, SrunLaunch
+from runner.types import RunRecord
 
 _GIB = 2**30
 NOTHING = "it recommends the default, because nothing was proven to be faster"
@@ -181,7 +183,7 @@ def _from_study(
         cluster=key.cluster,
         mpi_bin=other.bin if other else key.mpi.path,
         # Nothing was proven against the default of this library.
-        check=(_check_of(study) | ({"gain": None} if other else {}),),
+        check=(_check_of(study, runs[-1].record) | ({"gain": None} if other else {}),),
         guarded=has_guard,
         checked=_checks_line(study),
         over=f"{key.mpi.family} {key.mpi.version}" if other else "",
@@ -257,12 +259,12 @@ def _other_library(
     return library
 
 
-def _check_of(study: StudyRecord) -> dict[str, Any]:
-    """How to run the program again, for a later check."""
+def _check_of(study: StudyRecord, run: RunRecord) -> dict[str, Any]:
+    """How to run the program again, for a later check; ``run`` is one with the setting."""
     app = study.key.app
     words = {"app": app.name, "input": app.input, "ranks": study.key.ranks}
     origin = (study.result or {}).get("origin")
-    return words | {
+    check = words | {
         "program": [app.program, *app.argv],
         "metric": app.metric,
         "verify": app.verify,
@@ -274,6 +276,27 @@ def _check_of(study: StudyRecord) -> dict[str, Any]:
         **_reading(study.key),
         **_preparation(study.key),
     }
+    return check | _proven_times(study.result or {}, check, run)
+
+
+def _proven_times(
+    result: Mapping[str, Any], check: Mapping[str, Any], run: RunRecord
+) -> dict[str, Any]:
+    """The times of the default and of the setting in seconds, and what makes a printed number one.
+
+    ``scale`` is a time in seconds divided by the printed number, or times a printed rate; None if
+    the wall time counts.  Empty without a proven gain, and if the number is printed in a form that
+    only autotune reads ("1m23s").
+    """
+    default, gain = (result.get("default") or {}).get("median_s"), result.get("gain")
+    if not default or not gain or result["status"] != "recommended":
+        return {}
+    number, scale = plain_figure(check, run.stdout_tail), None
+    if check["metric"] is not None:
+        if not number or run.metric_s is None:
+            return {}
+        scale = run.metric_s * number if run.metric_rate else run.metric_s / number
+    return {"proven": {"default_s": default, "setting_s": default / (1 + gain), "scale": scale}}
 
 
 def _preparation(key: StudyKey) -> dict[str, Any]:

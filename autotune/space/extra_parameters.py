@@ -128,7 +128,7 @@ def _parameter(
 
 def _refuse_file(name: str, value: Value, space: Space) -> None:
     """Words and numbers of the program itself are the user's own business."""
-    if space[name].target not in ("arg", "resource") and not is_level(space, name, value):
+    if space[name].target not in ("arg", "file", "resource") and not is_level(space, name, value):
         check_no_file(name, value, "the setting")
 
 

@@ -144,7 +144,7 @@ def check_space(space: Space, origin: str) -> None:
     a space named on this command line.
     """
     for parameter in space:
-        if parameter.target not in ("arg", "resource"):
+        if parameter.target not in ("arg", "file", "resource"):
             check_name(parameter.name, origin)
         for values in (parameter.implies, *parameter.implies_at.values()):
             check_values(values, origin)

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
@@ -20,18 +20,18 @@ from runner.mpi.library import enumerated_values
 from runner.mpi.srun import PLACEMENT as SRUN_PLACEMENT
 from runner.trace.schema import COLLECTIVES
 
-ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
+ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "file", "resource"]
 """Where a value is put in the launch.
 
 ``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx. ``placement``:
 map_by, bind_to, rank_by, or what srun has (:mod:`runner.mpi.srun`). ``env``: an environment
-variable. ``arg``: an option of the program.
+variable. ``arg``: an option of the program. ``file``: a value in an input file of the application.
 ``resource``: ranks, processes, threads or workers.
 """
 LibraryKind = Literal["library"]
 """The choice of the MPI library (:mod:`autotune.space.library_choice`), which no file can have."""
 
-TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
+TARGETS: tuple[ParameterKind, ...] = get_args(ParameterKind)
 PLACEMENT = ("map_by", "bind_to", "rank_by", *SRUN_PLACEMENT)
 RESOURCES = ("ranks", "processes", "threads", "workers")
 CORES_EACH = ("threads", "workers")

@@ -469,6 +469,12 @@ def _derive(space: Space, setting: Mapping[str, Value], launch: Groups) -> None:
             value = space.value(name, setting)
             if value is not None:
                 launch.setdefault("resource", {})[name] = str(normalise_value(value))
+    if all(parameter.target != "file" for parameter in space):
+        return
+    for name in space.derived:
+        # Input files may have derived values in their places.
+        if space.follows(name, setting) and (value := space.value(name, setting)) is not None:
+            launch.setdefault("file", {})[name] = str(normalise_value(value))
 
 
 def _words(space: Space, setting: Mapping[str, Value]) -> dict[str, str]:

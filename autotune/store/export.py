@@ -1,4 +1,4 @@
-"""Export of a study: a table of its runs (CSV or Parquet), or an Optuna storage.
+"""Export of a study: a table of its runs (CSV, Parquet), an Optuna storage, or Caliper profiles.
 
 The file appears completely or not at all. The table has one row per run, without summaries.
 """
@@ -36,12 +36,13 @@ def export_study(
     force: bool = False,
     output: bool = False,
 ) -> Path:
-    """Write a study to a file: ``to`` is "csv" or "parquet" (one row per run) or "optuna".
+    """Write a study to a file: ``to`` is csv, parquet, optuna or caliper.
 
-    ``output``: include the programs' output, which is most of a large study's bytes. An Optuna file
-    is a storage that optuna-dashboard opens. The file appears completely or not at all; returns its
-    path. Raises UsageError for an unknown format, for a file that exists without ``force``, and for
-    a directory that does not exist; WorkError if writing fails.
+    The first two have one row per run. ``output``: include the programs' output, which is most of a
+    large study's bytes. An Optuna file is a storage that optuna-dashboard opens, a Caliper file a
+    zip of profiles for Thicket. The file appears completely or not at all; returns its path. Raises
+    UsageError for an unknown format, for a file that exists without ``force``, and for a directory
+    that does not exist; WorkError if writing fails.
     """
     path = Path(path)
     writer = WRITERS.get(to)
@@ -97,7 +98,18 @@ def _optuna(store: Store, study_id: int, file: BinaryIO, output: bool) -> None:
     write_optuna(store, study_id, Path(file.name))
 
 
-WRITERS: dict[str, Writer] = {"csv": _csv, "parquet": _parquet, "optuna": _optuna}
+def _caliper(store: Store, study_id: int, file: BinaryIO, output: bool) -> None:
+    from autotune.store.caliper_profiles import write_profiles
+
+    write_profiles(runs_frame(store, study_id), file)
+
+
+WRITERS: dict[str, Writer] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "optuna": _optuna,
+    "caliper": _caliper,
+}
 
 
 PARAMETER = "param."

@@ -16,6 +16,7 @@ from autotune.config.app import (
     readable_metric,
 )
 from autotune.config.cluster import load_cluster
+from autotune.config.figures import with_known_figure
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.targets.launcher_line import (
@@ -220,7 +221,7 @@ def _app(request: TargetRequest, line: LauncherLine) -> App:
     names = request.name_of("metric"), request.name_of("metric_rate")
     check_figure(request.metric, request.metric_rate, *names)
     check_pattern(request.name_of("verify"), request.verify, 0)
-    return with_request(load_app(request.app), request)
+    return with_request(with_known_figure(load_app(request.app)), request)
 
 
 def with_request(app: App, request: TargetRequest) -> App:

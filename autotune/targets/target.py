@@ -21,6 +21,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note, Say, lock_notes, unheard
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.commutativity import for_any_operation
+from autotune.targets.input_files import FILE, input_texts, with_input_rules
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launch_options import fixed_names, fixed_parameters, without_parameters
 from autotune.targets.launcher_line import as_user_types
@@ -41,7 +42,7 @@ from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096
-NOT_PARAMETERS = frozenset({"placement", "env", "arg", "resource"})
+NOT_PARAMETERS = frozenset({"placement", "env", "arg", "file", "resource"})
 """Parts of a launched setting that are no native parameters of the library or its launcher."""
 LONGEST_RUN_S = 3600.0
 """Seconds after which a run is ended if no limit was given."""
@@ -138,6 +139,7 @@ class Target:
         Raises UsageError for an unknown input and for ranks out of range.
         """
         variant = app.input(input_name)
+        more["before"] = more.get("before") or app.preparation(input_name)
         return cls(
             app=app,
             input=input_name or app.usual_input or None,
@@ -166,6 +168,7 @@ class Target:
         ).without(self._fixed_parameters)
         require_tunable(self.app, space.name, space.requires)
         require_room(space, self.ranks)
+        space = with_input_rules(space, self.app, self.input)
         # A setting cannot name these parameters either, whether the space has them or not.
         return dataclasses.replace(space, absent={**space.absent, **self._user_parameters})
 
@@ -246,6 +249,16 @@ class Target:
                     f"each run was started after {words} (--before); the printed command needs it "
                     "too",
                     {"before": list(self.before)},
+                )
+            )
+        if texts := self.app.texts(self.input):
+            notes.append(
+                Note(
+                    "work.input_files",
+                    f"each run was started in a folder of its own with {', '.join(sorted(texts))}: "
+                    f"configs/apps/{self.app.name}.toml has the texts, with {{{{name}}}} in the "
+                    "place of a value of the setting",
+                    {"files": sorted(texts)},
                 )
             )
         if self.fresh_copy:
@@ -358,6 +371,7 @@ class Target:
             oversubscribe=self.is_oversubscribed,
             clean_env=self.clean_env,
             cwd=self.cwd,
+            files=input_texts(self.app, self.input, layout.ranks, groups.get(FILE, {})),
             fresh_copy=self.fresh_copy,
             before=self.before,
             timeout_s=self.limit_s if timeout_s is None else min(timeout_s, self.limit_s),

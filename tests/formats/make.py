@@ -36,7 +36,7 @@ WORK = SITE / "work"
 OWN = ("--store", "campaign.db")
 APPLICATION = ("--app", "exchange", "--no-guard")
 LAUNCHED = ("openmpi-user", "tune", "sh", "csh", "lmod", "tcl", "slurm", "spack",
-            "html")  # fmt: skip
+            "html", "easybuild", "reframe")  # fmt: skip
 RENDERED = ("openmpi-system", "prte-user", "prte-system", "rules-v1", "rules-v2", "rules-v3",
             "mpich-env", "mpich-json", "mpich-layers-json", "impi-env", "impi-user")  # fmt: skip
 

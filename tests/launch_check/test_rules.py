@@ -76,6 +76,36 @@ MORE: list[tuple[str, dict[str, Any], str]] = [
         "mpirun -n 4 --host localhost:4 --bind-to none ./a.out",
     ),
     (
+        "container.variables",
+        {
+            "line": "mpirun -n 4 podman run --rm --pid=host --ipc=host IMAGE ./a.out",
+            "library": "openmpi 5.0.11",
+            "node": {"cpus": "0-7"},
+            "ranks": [],
+        },
+        "mpirun -n 4 podman run --env-host --rm --pid=host --ipc=host IMAGE ./a.out",
+    ),
+    (
+        "container.variables",
+        {
+            "line": "mpirun -n 4 apptainer exec --cleanenv a.sif ./a.out --cleanenv",
+            "library": "openmpi 5.0.11",
+            "node": {"cpus": "0-7"},
+            "ranks": [],
+        },
+        "mpirun -n 4 apptainer exec a.sif ./a.out --cleanenv",
+    ),
+    (
+        "container.namespaces",
+        {
+            "line": "mpirun -n 4 /usr/bin/podman run --rm --env-host --ipc host IMAGE ./a.out",
+            "library": "openmpi 5.0.11",
+            "node": {"cpus": "0-7"},
+            "ranks": [],
+        },
+        "mpirun -n 4 /usr/bin/podman run --pid=host --rm --env-host --ipc host IMAGE ./a.out",
+    ),
+    (
         "worlds.mixed_versions",
         {
             "line": "mpirun -n 2 ./a.out",

@@ -6,6 +6,7 @@ The programs themselves are not here: stand-ins print what they print (:mod:`sta
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -74,6 +75,17 @@ def test_a_file_that_may_not_be_run(place: Path) -> None:
     (place / "cg.A.x").write_text("")
     with refused(UsageError, "program.not_executable"):
         load_app("npb-cg").program("A", 2)
+
+
+def test_a_program_keeps_the_files_that_its_rank_has_open() -> None:
+    """Hydra gives a rank such a file, by which it starts."""
+    read_end, write_end = os.pipe()
+    os.set_inheritable(write_end, True)
+    script = f"echo open > /dev/fd/{write_end}; echo 7.5"
+    assert main(["--figure", "(7.5)", "--us-of", "1", "--", "sh", "-c", script]) == 0
+    assert os.read(read_end, 9) == b"open\n"
+    os.close(read_end)
+    os.close(write_end)
 
 
 def test_a_placeholder_that_means_nothing() -> None:

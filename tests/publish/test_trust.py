@@ -187,6 +187,8 @@ def test_a_line_too_much_is_named_and_not_executed(
         "tcl": f"exec {canary.program}\n",
         "html": f'<pre id="settings">\n{canary.program}\n</pre>\n',
         "spack": f"# {canary.program}\n",
+        "easybuild": f'import os; canary = os.system("{canary.program}")\n',
+        "reframe": f'import os; canary = os.system("{canary.program}")\n',
     }
     line = words.get(fmt.name, f"{canary.program}\n")
     path = forged(tmp_path / f"f{fmt.suffix}", fmt, part, library, line)
@@ -698,4 +700,5 @@ def test_scripts_are_what_the_list_of_formats_says() -> None:
     """The attack on a line covers every format that is run by an interpreter."""
     assert {fmt.name for fmt in formats.ALL if isinstance(fmt, Script)} == {
         *("sh", "csh", "lmod", "tcl", "slurm", "spack", "html", "mpich-env", "impi-env"),
+        *("easybuild", "reframe"),
     }

@@ -7,6 +7,7 @@ import resource
 import signal
 import sqlite3
 import stat
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -86,6 +87,21 @@ def test_what_programs_printed_only_where_it_is_asked_for(
     assert set(full.columns) - set(plain.columns) == {"stdout_tail", "stderr_tail"}
     assert "printed" in set(full["stdout_tail"])
     assert list(full["value_s"]) == list(plain["value_s"])
+
+
+def test_profiles_of_caliper_have_each_run_with_its_setting(
+    store: Store, study: StudyRecord, tmp_path: Path
+) -> None:
+    path = export_study(store, study.id, "caliper", tmp_path / "runs.zip")
+    with zipfile.ZipFile(path) as archive:
+        profiles = [json.loads(archive.read(name)) for name in sorted(archive.namelist())]
+    assert [p["value_s"] for p in profiles] == [r.record.value_s for r in store.runs(study.id)]
+    assert [p.get("param.eager") for p in profiles[2:6]] == [4096, 4096, 4096, 8192]
+    by_region = dict(
+        zip([n["label"] for n in profiles[1]["nodes"]], profiles[1]["data"], strict=True)
+    )
+    assert by_region == {"launch": [0, 0, 0.5, 3.0], "figure": [1, 1, 2.5, 2.5]}
+    assert [len(p["nodes"]) for p in profiles] == [1, 2, 1, 1, 1, 1, 1]
 
 
 def test_optuna_opens_the_file(store: Store, study: StudyRecord, tmp_path: Path) -> None:

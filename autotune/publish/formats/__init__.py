@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
+from autotune.publish.formats.easybuild import EasyBuildHook
 from autotune.publish.formats.impi import ImpiEnv, ImpiUser
 from autotune.publish.formats.mca_conf import (
     PrteSystemConf,
@@ -22,6 +23,7 @@ from autotune.publish.formats.mca_conf import (
 )
 from autotune.publish.formats.mpich import MpichEnv, MpichJson, MpichLayersJson
 from autotune.publish.formats.page import UserPage
+from autotune.publish.formats.reframe import ReframeTest
 from autotune.publish.formats.rules import RulesV1, RulesV2, RulesV3
 from autotune.publish.formats.scripts import Csh, Lmod, Sh, SlurmLines, TclModule
 from autotune.publish.formats.spack import Spack
@@ -41,6 +43,8 @@ ALL: tuple[Format, ...] = (
     TclModule(),
     SlurmLines(),
     Spack(),
+    EasyBuildHook(),
+    ReframeTest(),
     UserPage(),
     RulesV1(),
     RulesV2(),

@@ -209,5 +209,5 @@ def count_of_starts(space: Space) -> int:
 
 def _program_share(space: Space) -> float:
     """The share of the parameters that a program reads, and not its library."""
-    own = [p for p in space if p.target in ("arg", "resource")]
+    own = [p for p in space if p.target in ("arg", "file", "resource")]
     return len(own) / max(len(space), 1)

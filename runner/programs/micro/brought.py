@@ -107,7 +107,13 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
 def _run(program: list[str], directory: str | None) -> tuple[list[str], int]:
     """The program's output, which is also passed on line by line, and its exit code."""
     with subprocess.Popen(
-        program, cwd=directory, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+        program,
+        cwd=directory,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        # A rank talks to Hydra, the launcher of MPICH and Intel MPI, by an open file (PMI_FD).
+        close_fds=False,
     ) as child:
         assert child.stdout is not None
         lines = []
