@@ -160,7 +160,7 @@ class App(BaseModel):
         run_input = self.input(input_name)
         if self.literal:
             return (*self.command, *run_input.args)
-        values = {"python": sys.executable, "input": name, **run_input.values}
+        values = self._values(name)
         if ranks is not None:
             values["ranks"] = f"{ranks}"
         if self.files:
@@ -170,9 +170,12 @@ class App(BaseModel):
 
     def preparation(self, input_name: str | None) -> tuple[str, ...]:
         """The command that is executed before every run; empty if there is none."""
-        values = {"input": input_name or self.usual_input, **self.input(input_name).values}
-        values |= {"python": sys.executable}
+        values = self._values(input_name or self.usual_input)
         return tuple(fill(word, values, self.name, self.howto) for word in self.before)
+
+    def _values(self, input_name: str) -> dict[str, str]:
+        """What may stand in the words of the application's commands."""
+        return {"python": sys.executable, "input": input_name, **self.input(input_name).values}
 
     def texts(self, input_name: str | None) -> dict[str, str]:
         """The texts of the input files by name, with their placeholders."""

@@ -8,7 +8,10 @@ from typing import Any
 from benchmarks.common import ROOT
 from benchmarks.output_checks import APPS, cases, judge
 
-OUTSIDE = ("hpcg", "imb", "micro", "npb-", "osu")
+OUTSIDE = (
+    *("cp2k", "gromacs", "hpcg", "hpl", "imb", "lammps", "micro", "npb-", "osu"),
+    "quantum-espresso",
+)
 """Applications whose program does not come with autotune, or that only measures the machine."""
 
 

@@ -200,7 +200,7 @@ def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
     for words, code in (
         (("worker", "1"), "worker.study_not_shared"),
         (("worker", "abcd1234"), "study.unknown"),
-        ((*SEARCH, "--scheduler", "lsf"), "scheduler.unknown"),
+        ((*SEARCH, "--scheduler", "none-such"), "scheduler.unknown"),
         ((*SEARCH, "--scheduler", "local", "--nodes-per-trial", "2"), "scheduler.one_node"),
     ):
         outcome = cli(*words, "--store", "r.db")
