@@ -55,15 +55,20 @@ def build(comm: Any, problem: Problem) -> MG:
 
     The number must be a power of two and leave every rank points on the finest level.
     """
-    log2 = log2_ranks("mg", comm.size)
+    return MG(comm, problem, checked_log2(problem, comm.size))
+
+
+def checked_log2(problem: Problem, ranks: int) -> int:
+    """log2 of the number of ranks; raises :class:`AppUsageError` as :func:`build` does."""
+    log2 = log2_ranks("mg", ranks)
     points = 1 << problem.log2_points
     if max(process_grid(log2)) * 2 > points:
         raise AppUsageError(
-            f"nas mg on {comm.size} ranks cuts {points} points per axis into less than 2 a rank: "
+            f"nas mg on {ranks} ranks cuts {points} points per axis into less than 2 a rank: "
             "use fewer ranks or a larger class",
             code="app_option.ranks",
         )
-    return MG(comm, problem, log2)
+    return log2
 
 
 class MG(Kernel):
@@ -95,7 +100,7 @@ class MG(Kernel):
         self._bind()
         grid = process_grid(log2)
         first = origin(points, grid, place_of(comm.rank, grid))
-        self._charges = Charges(comm, self._v, first, points)
+        self.charges = Charges(comm, self._v, first, points)
         self._v_halo = self._halo(self._v, self._levels[-1])
 
     def _halo(self, grid: Grid, level: Level) -> Halo:
@@ -126,7 +131,7 @@ class MG(Kernel):
             self._interpolate.append(bind("interpolate", self._u[n], self._u[n + 1], rows, up))
 
     def prepare(self) -> None:
-        self._charges.place()
+        self.charges.place()
         self._v_halo.exchange()
         self._u[-1].fill(0.0)
         self._finest_residual()

@@ -86,8 +86,9 @@ R = TypeVar("R", bound=KernelRank)
 class OnMate(Generic[R]):
     """The ranks of one process.
 
-    ``make(place)`` creates a rank, ``check(ranks)`` verifies the result of all ranks: it gets those
-    of this process, and is collective. Raises what ``make`` raises.
+    ``make(place)`` creates a rank. The other two functions get the ranks of this process and are
+    collective: ``check`` verifies the result of all ranks, ``prepare`` does once what they need of
+    each other before they start. Raises what ``make`` raises.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class OnMate(Generic[R]):
         config: mate.Config,
         make: Callable[[Place], R],
         check: Callable[[Sequence[R]], list[Check]],
+        prepare: Callable[[Sequence[R]], None] | None = None,
     ) -> None:
         self._comm, self._config, self._check = comm, config, check
         local = config.ranks_per_process
@@ -104,6 +106,7 @@ class OnMate(Generic[R]):
         self.facts = self._ranks[0].facts
         self._graph = GRAPH if config.core == "native" else IN_PYTHON
         self._begin = self._end = 0.0
+        self._prepare = prepare
 
     @property
     def ranks(self) -> int:
@@ -112,6 +115,9 @@ class OnMate(Generic[R]):
 
     def solve(self) -> RunTimes:
         """Time the kernel on this process after a warm-up and a barrier."""
+        if self._prepare is not None:
+            self._prepare(self._ranks)
+            self._prepare = None
         report = mate.run(self._main, self._config, comm=self._comm)
         return timed_job(
             self._end - self._begin, report, [rank.program for rank in self._ranks]

@@ -78,7 +78,8 @@ class Steps:
         self._first_call = [0]
         self._sends, self._receives = _Side(), _Side()
         self._memories: dict[int, int] = {}
-        self._arrays: list[Array] = []
+        # Never empty, so that the state has the same type with and without messages.
+        self._arrays: list[Array] = [np.zeros(1, np.uint8)]
         self._deferred: list[tuple[int, _Side, int, NDArray[np.int64]]] = []
         """Calls that copy extents into the table: call, side, first message, the extents."""
         self._kernels = load(KERNELS)
