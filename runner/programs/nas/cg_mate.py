@@ -6,35 +6,31 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.nas.cg import CG, INNER, Problem, Vector
+from runner.programs.nas.cg import CG, INNER, Vector
 from runner.programs.nas.common.grid import log2_ranks
 from runner.programs.nas.common.kernel import Check
 from runner.programs.nas.common.on_mate import OnMate, Place
+from runner.programs.nas.common.options import Options
 from runner.programs.nas.common.steps import Message, Steps
-from runner.runtimes import mate
 from runner.runtimes.core.kernels import load, scalars
 
 
-def build(comm: Any, problem: Problem, config: mate.Config) -> OnMate[CGRank]:
+def build(comm: Any, options: Options) -> OnMate[CGRank]:
     """The kernel; raises :class:`AppUsageError` if the number of ranks is not a power of two."""
-    log2 = log2_ranks("cg", comm.size * config.ranks_per_process)
     return OnMate(
-        comm,
-        config,
-        lambda place: CGRank(place, problem, log2, config.split),
-        lambda ranks: ranks[0].checks(),
+        comm, options, lambda place: CGRank(place, options), lambda ranks: ranks[0].checks()
     )
 
 
 class CGRank(CG):
     """One rank: see :class:`runner.programs.nas.common.on_mate.KernelRank`."""
 
-    def __init__(self, place: Place, problem: Problem, log2: int, split: int) -> None:
-        super().__init__(place, problem, log2)
+    def __init__(self, place: Place, options: Options) -> None:
+        super().__init__(place, options.problem, log2_ranks("cg", place.size))
         self._rank = place.rank
         self._numbers = np.zeros(2)
         """The square of the residual's length, and x . z."""
-        self._steps = Steps(split)
+        self._steps = Steps(options.split)
         self._write_steps()
         self.program = self._steps.finish()
 

@@ -10,30 +10,29 @@ import numpy as np
 
 from runner.programs.nas.common.kernel import Check
 from runner.programs.nas.common.on_mate import OnMate, Place, doubling
+from runner.programs.nas.common.options import Options
 from runner.programs.nas.common.steps import Message, Steps
 from runner.programs.nas.mg import MG, Problem, checked_log2
 from runner.programs.nas.mg_charges import COUNT
 from runner.programs.nas.mg_grid import Level
 from runner.programs.nas.mg_halo import HIGH, LOW, Grid, Halo
-from runner.runtimes import mate
 from runner.runtimes.core.kernels import load
 
 
-def build(comm: Any, problem: Problem, config: mate.Config) -> OnMate[MGRank]:
+def build(comm: Any, options: Options) -> OnMate[MGRank]:
     """The kernel; raises :class:`AppUsageError` for an impossible number of ranks. Collective."""
-    log2 = checked_log2(problem, comm.size * config.ranks_per_process)
 
     def place_charges(ranks: Sequence[MGRank]) -> None:
         own = np.array([rank.charges.find() for rank in ranks])
-        everyone = np.zeros((1 << log2, 2, COUNT), np.uint64)
+        everyone = np.zeros((comm.size * len(ranks), 2, COUNT), np.uint64)
         comm.Allgather(own, everyone)
         for rank in ranks:
             rank.charges.place_among(everyone)
 
     return OnMate(
         comm,
-        config,
-        lambda place: MGRank(place, problem, log2, config.split),
+        options,
+        lambda place: MGRank(place, options),
         lambda ranks: ranks[0].checks(),
         place_charges,
     )
@@ -91,10 +90,11 @@ class MGRank(MG):
     _u_halo: list[HaloSteps]
     _r_halo: list[HaloSteps]
 
-    def __init__(self, place: Place, problem: Problem, log2: int, split: int) -> None:
-        super().__init__(place, problem, log2)
+    def __init__(self, place: Place, options: Options) -> None:
+        problem: Problem = options.problem
+        super().__init__(place, problem, checked_log2(problem, place.size))
         self._partners = doubling(place.size, place.rank)
-        self._steps = Steps(split)
+        self._steps = Steps(options.split)
         self._write_steps()
         self.program = self._steps.finish()
 

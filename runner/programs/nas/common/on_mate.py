@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
-
 from runner.programs.apps.common.meter import SAMPLE, RunTimes, timed_job
 from runner.programs.nas.common.kernel import Check, Facts
+from runner.programs.nas.common.options import Options
 from runner.programs.nas.common.steps import Program
 from runner.runtimes import mate
 
@@ -94,11 +93,13 @@ class OnMate(Generic[R]):
     def __init__(
         self,
         comm: Any,
-        config: mate.Config,
+        options: Options,
         make: Callable[[Place], R],
         check: Callable[[Sequence[R]], list[Check]],
         prepare: Callable[[Sequence[R]], None] | None = None,
     ) -> None:
+        config = options.config
+        assert config is not None
         self._comm, self._config, self._check = comm, config, check
         local = config.ranks_per_process
         first, size = comm.rank * local, comm.size * local
@@ -119,9 +120,7 @@ class OnMate(Generic[R]):
             self._prepare(self._ranks)
             self._prepare = None
         report = mate.run(self._main, self._config, comm=self._comm)
-        return timed_job(
-            self._end - self._begin, report, [rank.program for rank in self._ranks]
-        )
+        return timed_job(self._end - self._begin, report, [rank.program for rank in self._ranks])
 
     def checks(self) -> list[Check]:
         """The results of the last :meth:`solve`; those of process 0 count."""
@@ -138,6 +137,7 @@ class OnMate(Generic[R]):
         await ctx.execute(self._graph, program.warm_up, state=program)
         await ctx.barrier()
         rank.start()
+        await ctx.execute(self._graph, program.untimed, state=program)
         await ctx.barrier()
         if ctx.local_rank == 0:
             # The other ranks of the process wait meanwhile. The clock starts before the timers and
@@ -148,7 +148,7 @@ class OnMate(Generic[R]):
             ctx.reset_timers()
         await ctx.local_barrier()
         rank.begin()
-        await ctx.execute(self._graph, program.count, state=program)
+        await ctx.execute(self._graph, program.timed, state=program)
         await ctx.local_barrier()
         if ctx.local_rank == 0:
             ctx.stop_timers()

@@ -31,6 +31,7 @@ class Options:
     ``module`` is the kernel's module, ``problem`` its parameters of the class, ``help`` the text to
     print instead of running. ``openmp``: the threads of a rank share its work. ``config``: the
     runtime's configuration of the variant mate, whose module ``module`` then is; None for flat MPI.
+    ``planes``: planes of LU's grid in a message.
     """
 
     kernel: str
@@ -41,6 +42,12 @@ class Options:
     help: str | None
     openmp: bool = False
     config: Config | None = None
+    planes: int = 1
+
+    @property
+    def split(self) -> int:
+        """Pieces in which a message is sent."""
+        return 1 if self.config is None else self.config.split
 
 
 def build_parser(with_runtime: bool = False) -> OptionParser:
@@ -58,6 +65,8 @@ def build_parser(with_runtime: bool = False) -> OptionParser:
         help=f"OMP_NUM_THREADS threads share the work of a rank ({able})")  # fmt: skip
     parser.add_argument("--variant", choices=VARIANTS, default="mpi",
         help=f"flat MPI, or over-decomposed on MATE ({', '.join(ON_MATE)})")  # fmt: skip
+    parser.add_argument("--planes", type=positive, metavar="K",
+        help="planes of a sweep in a message (lu on MATE; default 1)")  # fmt: skip
     if with_runtime:
         from runner.runtimes.mate import add_arguments
 
@@ -105,6 +114,11 @@ def parse(arguments: list[str]) -> Options:
             f"{', '.join(WITH_THREADS)}",
             code="app_option.not_applicable",
         )
+    if options.planes and (config is None or options.kernel != "lu"):
+        raise AppUsageError(
+            "--planes is for kernel lu with --variant mate; leave it out",
+            code="app_option.not_applicable",
+        )
     problem = problems[options.problem_class]
     return Options(
         options.kernel,
@@ -115,6 +129,7 @@ def parse(arguments: list[str]) -> Options:
         None,
         options.openmp,
         config,
+        options.planes or 1,
     )
 
 

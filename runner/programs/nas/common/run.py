@@ -61,7 +61,7 @@ def _build_on_mate(comm: Any, options: Options, config: Config) -> OnMate[Any]:
     assert options.module is not None
     module = options.module
     mate.world(config)  # This call checks if MPI granted the thread level.
-    kernel: OnMate[Any] = agree(comm, lambda: module.build(comm, options.problem, config))
+    kernel: OnMate[Any] = agree(comm, lambda: module.build(comm, options))
     return kernel
 
 

@@ -3,7 +3,8 @@
 The flat form of a kernel calls its compiled parts and MPI in turn. On MATE each rank first writes
 this order down: calls that :meth:`runner.runtimes.core.kernels.Kernels.bind` has made, and
 exchanges of messages. A step is a number of calls, then the start of some messages; the next step
-begins when these are complete. The steps are a head, a cycle that is repeated, and a tail.
+begins when these are complete. The steps are those that are not timed, a head, a cycle that is
+repeated, and a tail.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,7 +85,7 @@ class Steps:
         self._deferred: list[tuple[int, _Side, int, NDArray[np.int64]]] = []
         """Calls that copy extents into the table: call, side, first message, the extents."""
         self._kernels = load(KERNELS)
-        self.head, self.cycle, self.times = 0, 0, 0
+        self.untimed, self.head, self.cycle, self.times = 0, 0, 0, 0
 
     def call(self, call: Call) -> None:
         """Make a call that ``Kernels.bind`` has returned."""
@@ -125,7 +127,7 @@ class Steps:
             if message.extents is None:
                 ends = np.linspace(0, message.array.nbytes // 8, self._split + 1).astype(int) * 8
                 ends[-1] = message.array.nbytes
-                pieces = [(base + a, b - a) for a, b in zip(ends, ends[1:], strict=False) if b > a]
+                pieces = [(base + a, b - a) for a, b in pairwise(ends) if b > a]
             else:
                 assert base == 0, "extents count from the beginning of an array"
                 pieces = [(0, 0)] * len(message.extents)
@@ -152,6 +154,11 @@ class Steps:
         self._first_call.append(len(self._calls))
         self._sends.end_step()
         self._receives.end_step()
+
+    def start_clock(self) -> None:
+        """The steps so far complete the start values; they are not timed."""
+        self._close()
+        self.untimed = len(self._first_call) - 1
 
     @contextmanager
     def repeated(self, times: int) -> Iterator[None]:
@@ -202,6 +209,7 @@ class Program:
         address = load(KERNELS).address("perform")
         self.perform = mate.CFunction(address, "void(const int64*, int64, int64)")
         self.head, self.cycle, self.times = steps.head, steps.cycle, steps.times
+        self._untimed = steps.untimed
         self.calls, self.first_call = calls.reshape(-1), _integers(first_call)
         self.memories = memories
         self.first_send, self.first_receive = _integers(sends.first), _integers(receives.first)
@@ -215,14 +223,19 @@ class Program:
         """Seconds of the calls; wall and CPU seconds of the sampled ones."""
 
     @property
-    def count(self) -> int:
-        """Number of steps in all."""
-        return len(self.first_call) - 1 + self.cycle * (self.times - 1)
+    def untimed(self) -> range:
+        """The steps before the timed part."""
+        return range(self._untimed)
 
     @property
-    def warm_up(self) -> int:
-        """Number of steps up to the end of the first cycle."""
-        return self.head + self.cycle
+    def warm_up(self) -> range:
+        """The steps up to the end of the first cycle."""
+        return range(self.head + self.cycle)
+
+    @property
+    def timed(self) -> range:
+        """All steps of the timed part."""
+        return range(self._untimed, len(self.first_call) - 1 + self.cycle * (self.times - 1))
 
 
 def _integers(values: Sequence[int]) -> NDArray[np.int64]:
