@@ -26,6 +26,8 @@ KERNELS = "runner.programs.nas.common.step_kernels"
 WORDS = 7
 """Words of a call in the table; the same number as in the kernels."""
 AXES = 4
+LEAST_PIECE = 4096
+"""Bytes of the smallest piece into which a message is cut."""
 
 Array = NDArray[Any]
 Call = Callable[[], None]
@@ -69,7 +71,7 @@ class _Side:
 class Steps:
     """The steps of one rank, in the order in which they are written down.
 
-    ``split``: pieces in which a message is sent.
+    ``split``: pieces in which a message is sent, if they are long enough.
     """
 
     def __init__(self, split: int = 1) -> None:
@@ -125,9 +127,10 @@ class Steps:
         for message in messages:
             base, memory = self._memory(message.array)
             if message.extents is None:
-                ends = np.linspace(0, message.array.nbytes // 8, self._split + 1).astype(int) * 8
-                ends[-1] = message.array.nbytes
-                pieces = [(base + a, b - a) for a, b in pairwise(ends) if b > a]
+                length = message.array.nbytes
+                count = max(1, min(self._split, length // LEAST_PIECE))
+                ends = [8 * (length * n // (8 * count)) for n in range(count)]
+                pieces = [(base + a, b - a) for a, b in pairwise([*ends, length])]
             else:
                 assert base == 0, "extents count from the beginning of an array"
                 pieces = [(0, 0)] * len(message.extents)
