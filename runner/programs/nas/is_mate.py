@@ -58,7 +58,7 @@ class ISRank(flat.IS):  # type: ignore[misc]
     def _write_steps(self) -> None:
         problem, place, bind = self._problem, self._place, self._kernels.bind
         call, tests = self._steps.call, len(problem.test_places)
-        # Buckets, tested keys; then the iteration and the keys in lower buckets, copied for the test.
+        # Buckets, tested keys, the iteration, keys in lower buckets; the last two are copied.
         counters = scalars([self._buckets, tests, 0, 0])
         self._iteration = scalars([0, flat.ITERATIONS, 1 << problem.log2_range, place.rank == 0])
         position = scalars([place.rank, self._shift, 0])

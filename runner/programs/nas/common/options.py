@@ -101,7 +101,7 @@ def parse(arguments: list[str]) -> Options:
         return Options("", None, "", None, 1, parser.format_help())
     module = _module(options.kernel)
     problems = module.PROBLEMS
-    config = _config(options) if options.variant == "mate" else None
+    config = _config(options) if _names_runtime(arguments) else None
     if options.problem_class not in problems:
         raise AppUsageError(
             f"--class {options.problem_class} is unknown to nas {options.kernel}; "
@@ -133,10 +133,21 @@ def parse(arguments: list[str]) -> Options:
     )
 
 
-def _config(options: Namespace) -> Config:
-    """The runtime's configuration; raises :class:`AppUsageError` for what does not apply."""
+def _config(options: Namespace) -> Config | None:
+    """The runtime's configuration, None for flat MPI.
+
+    Raises :class:`AppUsageError` for what does not apply.
+    """
     from runner.programs.apps.common.mated import config_of
 
+    config = config_of(options)
+    if options.variant == "mpi":
+        if config.ranks_per_process > 1:
+            raise AppUsageError(
+                "--workers and --ranks-per-process mean nothing to --variant mpi; leave them out",
+                code="app_option.ranks",
+            )
+        return None
     if options.kernel not in ON_MATE:
         raise AppUsageError(
             f"--variant mate: kernel {options.kernel} has no such form; choose one of "
@@ -149,7 +160,6 @@ def _config(options: Namespace) -> Config:
             "cores; leave one of them out",
             code="app_option.conflict",
         )
-    config = config_of(options)
     if config.rank_map is not None or config.local_grid is not None:
         raise AppUsageError(
             "--rank-map and --local-grid: the ranks of a kernel have their own places",
