@@ -1,6 +1,6 @@
 """The most that over-decomposition can gain for NAS kernels, computed from traces of flat runs.
 
-    python -m benchmarks.overlap_limit [--kernels cg mg lu ft is] [--class A] [--ranks 2]
+    python -m benchmarks.overlap_limit [--kernels cg mg lu ft is] [--class S] [--ranks 2]
 
 Each kernel runs once in its flat form for each factor, with so many ranks for each core, on this
 machine; the ranks record the CPU time between calls of MPI and their messages. From that follow,
@@ -29,6 +29,7 @@ from autotune.errors import UsageError
 from benchmarks.common import options, positive, report, run_benchmark, table
 from benchmarks.harness.bench import Bench
 from benchmarks.harness.launches import Place
+from benchmarks.nas_table import CLASSES
 from benchmarks.overlap.replay import Limit, Network, Trace, flat_seconds, limit
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -40,18 +41,25 @@ FACTORS = (1, 2, 4, 8)
 
 
 def traces(
-    bench: Bench, place: Place, kernels: list[str], problem_class: str, ranks: int, scratch: Path
+    bench: Bench, place: Place, classes: dict[str, str], ranks: int, scratch: Path
 ) -> dict[str, Trace]:
-    """The trace of each kernel with so many ranks; raises WorkError if one fails."""
+    """The trace of each kernel in its class with so many ranks; raises WorkError if one fails."""
     file = scratch / f"{ranks}.json"
-    module = ["-m", "benchmarks.overlap.traced"]
-    words = [sys.executable, *module, str(file), problem_class, *kernels]
-    bench.run(place.program(words, ranks), f"{problem_class} on {ranks} ranks")
+    kernels = [f"{kernel}:{one}" for kernel, one in classes.items()]
+    words = [sys.executable, "-m", "benchmarks.overlap.traced", str(file), *kernels]
+    bench.run(place.program(words, ranks), f"{ranks} ranks")
     loaded: dict[str, Trace] = json.loads(file.read_text())
     return loaded
 
 
-def row(kernel: str, flat: Trace, cut: dict[int, Trace], nodes: int, network: Network) -> Any:
+def latency_name(latency_ms: float) -> str:
+    return f"{latency_ms:g} ms" if latency_ms else "node"
+
+
+def row(
+    kernel: str, problem_class: str, flat: Trace, cut: dict[int, Trace], nodes: int,
+    network: Network,
+) -> dict[str, Any]:  # fmt: skip
     """Flat time, limit and forecast of a kernel under one network."""
     flat_s = flat_seconds(flat, nodes, network)
     limits = [limit(trace, factor, nodes, network) for factor, trace in cut.items()]
@@ -59,7 +67,8 @@ def row(kernel: str, flat: Trace, cut: dict[int, Trace], nodes: int, network: Ne
     soonest = min(limits, key=lambda one: one.forecast_s)
     return {
         "kernel": kernel,
-        "latency": "node" if nodes == 1 else f"{network.latency_s * 1e3:g} ms",
+        "class": problem_class,
+        "latency": latency_name(network.latency_s * 1e3 if nodes > 1 else 0.0),
         "flat_s": f"{flat_s:.4f}",
         "limit": f"{flat_s / best.least_s:.3f}",
         "factor": best.factor,
@@ -79,15 +88,16 @@ def main() -> int:
     parser = options(__doc__)
     add = parser.add_argument
     add("--kernels", nargs="+", choices=KERNELS, default=list(KERNELS))
-    add("--class", dest="problem_class", default="A", metavar="CLASS")
+    add("--class", dest="problem", choices="SWAB", help="for all; default: about a second each")
     add("--ranks", type=positive, default=2, help="cores, and ranks of the flat program")
     add("--factors", type=positive, nargs="+", default=FACTORS, help="ranks for each core")
     add("--latency-ms", type=float, nargs="+", default=LATENCIES_MS, help="0: one node")
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
     add("--gbit", type=float, default=1.0, help="of a node's link, per second")
     given = parser.parse_args()
     if given.gbit <= 0 or min(given.latency_ms) < 0:
         raise UsageError("--gbit and --latency-ms: expected positive", code="benchmark.network")
-    place = Place.of()
+    place = Place.of(mpi=given.mpi)
     factors = sorted({1, *given.factors})
     with (
         tempfile.TemporaryDirectory() as scratch,
@@ -95,11 +105,12 @@ def main() -> int:
         Runner(adapter(place.library), guard=not given.guard) as runner,
     ):
         bench = Bench(runner)
-        arguments = given.kernels, given.problem_class
-        cut = {f: traces(bench, place, *arguments, f * given.ranks, Path(scratch)) for f in factors}
+        classes = {kernel: given.problem or CLASSES[kernel] for kernel in given.kernels}
+        cut = {f: traces(bench, place, classes, f * given.ranks, Path(scratch)) for f in factors}
     rows = [
         row(
             kernel,
+            classes[kernel],
             cut[1][kernel],
             {factor: cut[factor][kernel] for factor in factors},
             given.ranks if latency_ms else 1,
@@ -110,7 +121,7 @@ def main() -> int:
     ]
     table([{k: v for k, v in one.items() if k != "bounds"} for one in rows])
     print()
-    report("overlap_limit", {"class": given.problem_class, "rows": rows}, given.json)
+    report("overlap_limit", {"classes": classes, "ranks": given.ranks, "rows": rows}, given.json)
     return 0
 
 

@@ -1,6 +1,6 @@
 """A NAS kernel on a communicator that records the events of its timed part.
 
-``mpirun -n RANKS python -m benchmarks.overlap.traced FILE CLASS KERNEL...`` writes the events of
+``mpirun -n RANKS python -m benchmarks.overlap.traced FILE KERNEL:CLASS...`` writes the events of
 all ranks to FILE as JSON: for each kernel a list of ranks, for each rank a list of events
 
     ["compute", seconds]            CPU time of the rank between two calls of MPI
@@ -173,8 +173,8 @@ def events_of(comm: Any, kernel: str, problem_class: str) -> list[list[Event]]:
 
 
 def main(comm: Any) -> int:
-    file, problem_class, *kernels = sys.argv[1:]
-    traces = {kernel: events_of(comm, kernel, problem_class) for kernel in kernels}
+    file, *words = sys.argv[1:]
+    traces = {word.partition(":")[0]: events_of(comm, *word.split(":")) for word in words}
     if comm.rank == 0:
         Path(file).write_text(json.dumps(traces))
     return 0
