@@ -7,7 +7,7 @@ section 2.2.4; decomposition and messages of NPB 3.4-MPI.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,10 +91,10 @@ class MG(Kernel):
         self._u = [np.zeros(level.size[::-1]) for level in self._levels]
         self._r = [np.zeros(level.size[::-1]) for level in self._levels]
         self._v = np.zeros(self._levels[-1].size[::-1])
-        self._u_halo = [
+        self._u_halo: Sequence[Halo] = [
             self._halo(u, level) for u, level in zip(self._u, self._levels, strict=True)
         ]
-        self._r_halo = [
+        self._r_halo: Sequence[Halo] = [
             self._halo(r, level) for r, level in zip(self._r, self._levels, strict=True)
         ]
         self._bind()

@@ -87,8 +87,8 @@ class HaloSteps(Halo):
 class MGRank(MG):
     """One rank: see :class:`runner.programs.nas.common.on_mate.KernelRank`."""
 
-    _u_halo: list[HaloSteps]
-    _r_halo: list[HaloSteps]
+    _u_halo: Sequence[HaloSteps]
+    _r_halo: Sequence[HaloSteps]
 
     def __init__(self, place: Place, options: Options) -> None:
         problem: Problem = options.problem

@@ -133,7 +133,8 @@ def machine_words(call: Callable[[], None]) -> list[int]:
     The caller keeps the call alive.
     """
     assert isinstance(call, functools.partial), "a call of Kernels.bind"
-    kernel: int = ctypes.cast(call.func, ctypes.c_void_p).value or 0
+    function: Any = call.func
+    kernel = ctypes.cast(function, ctypes.c_void_p).value or 0
     return [kernel, *map(ctypes.addressof, call.args)]
 
 
