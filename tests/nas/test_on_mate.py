@@ -58,7 +58,7 @@ def test_every_kernel_verifies_on_two_processes(launch: Launch) -> None:
 def test_every_layout_verifies(launch: Launch, kernel: str) -> None:
     """Up to 8 ranks a process, and 64 for MG: there some have no points on coarse levels."""
     counts = (1, 2, 4, 8, 32) if kernel == "mg" else (1, 2, 4, 8)
-    more = ("", "--in-process", "--core python", "--queue shared", "--repetitions 2")
+    more = ("", "--in-process", "--core python", "--queue shared --repetitions 2")
     words = [f"--ranks-per-process {n} {one}" for n, one in itertools.product(counts, more)]
     words += [f"--ranks-per-process {n} --workers 2 --in-process" for n in counts[1:]]
     if kernel == "lu":
