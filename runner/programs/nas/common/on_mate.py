@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
-from runner.programs.apps.common.meter import SAMPLE, RunTimes, timed_job
+from runner.programs.apps.common.mated import JobClock
+from runner.programs.apps.common.meter import SAMPLE, RunTimes
 from runner.programs.nas.common.kernel import Check, Facts
 from runner.programs.nas.common.options import Options
 from runner.programs.nas.common.steps import Program
@@ -106,7 +106,8 @@ class OnMate(Generic[R]):
         self._ranks = [make(Place(first + n, size)) for n in range(local)]
         self.facts = self._ranks[0].facts
         self._graph = GRAPH if config.core == "native" else IN_PYTHON
-        self._begin = self._end = 0.0
+        self._programs = [rank.program for rank in self._ranks]
+        self._clock = JobClock()
         self._prepare = prepare
 
     @property
@@ -120,7 +121,7 @@ class OnMate(Generic[R]):
             self._prepare(self._ranks)
             self._prepare = None
         report = mate.run(self._main, self._config, comm=self._comm)
-        return timed_job(self._end - self._begin, report, [rank.program for rank in self._ranks])
+        return self._clock.times(report, self._programs)
 
     def checks(self) -> list[Check]:
         """The results of the last :meth:`solve`; those of process 0 count."""
@@ -138,21 +139,12 @@ class OnMate(Generic[R]):
         await ctx.barrier()
         rank.start()
         await ctx.execute(self._graph, program.untimed, state=program)
-        await ctx.barrier()
-        if ctx.local_rank == 0:
-            # The other ranks of the process wait meanwhile. The clock starts before the timers and
-            # stops after them, so that it covers everything they count.
-            for each in self._ranks:
-                each.program.kernels_s.fill(0.0)
-            self._begin = perf_counter()
-            ctx.reset_timers()
-        await ctx.local_barrier()
-        rank.begin()
-        await ctx.execute(self._graph, program.timed, state=program)
-        await ctx.local_barrier()
-        if ctx.local_rank == 0:
-            ctx.stop_timers()
-            self._end = perf_counter()
+
+        async def work() -> None:
+            rank.begin()
+            await ctx.execute(self._graph, program.timed, state=program)
+
+        await self._clock.time(ctx, self._programs, work)
 
 
 def doubling(size: int, rank: int) -> list[int]:
