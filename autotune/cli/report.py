@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -13,6 +13,9 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import print_line, write_json
 from autotune.wording import count
+
+if TYPE_CHECKING:
+    from autotune.report.page import Section
 
 
 class WrittenPage(Document):
@@ -34,6 +37,21 @@ def report(
     dataset: Annotated[
         str | None,
         opt("--dataset NAME", "Add the level means of this dataset. Only with --cluster."),
+    ] = None,
+    time_line: Annotated[
+        Path | None,
+        opt(
+            "--time-line FILE",
+            "Add who computes and who waits: a file that a MATE program wrote with --time-line. "
+            "Only with STUDY.",
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        opt(
+            "--features FILE",
+            "Add the messages between ranks: a file of autotune features. Only with STUDY.",
+        ),
     ] = None,
     out: Annotated[Path, opt("-o --out FILE.html", "HTML file to write.")] = Path("report.html"),
     force: Force = False,
@@ -60,10 +78,16 @@ def report(
             "--dataset needs --cluster NAME; a page about a study has no dataset",
             code="page.not_applicable",
         )
+    if study is None and (time_line is not None or features is not None):
+        raise UsageError(
+            "--time-line and --features need STUDY; a page about a cluster has no single program",
+            code="page.not_applicable",
+        )
     refuse_existing(out, force, "-o FILE.html")
+    sections = _program_sections(time_line, features)
     with reading(store) as database:
         if study is not None:
-            page = study_page(database, database.find_study(study))
+            page = study_page(database, database.find_study(study), sections)
         else:
             page = cluster_page(database, str(cluster), dataset)
     text = render(page)
@@ -82,3 +106,17 @@ def report(
         print_line(
             f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}"
         )
+
+
+def _program_sections(time_line: Path | None, features: Path | None) -> list[Section]:
+    """The sections about the program; raises UsageError for a file that is none of these."""
+    from autotune.api.features import read_features
+    from autotune.report.time_line import read_time_line, time_line_section
+    from autotune.report.traffic import traffic_section
+
+    sections = []
+    if time_line is not None:
+        sections.append(time_line_section(read_time_line(time_line)))
+    if features is not None:
+        sections.append(traffic_section(read_features(features)))
+    return sections

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from autotune.report.cluster import cluster_sections
-from autotune.report.page import Page
+from autotune.report.page import Page, Section
 from autotune.report.study import study_section
 from autotune.store import Store, StudyRecord
 
@@ -19,13 +20,13 @@ GUIDE = (
 )
 
 
-def study_page(store: Store, study: StudyRecord) -> Page:
-    """The page of one study."""
+def study_page(store: Store, study: StudyRecord, more: Sequence[Section] = ()) -> Page:
+    """The page of one study; ``more`` are sections about its program."""
     app = study.key.app
     return Page(
         f"{app.name}: the best way to start it",
         f"{study.key.mpi_title}, {study.key.ranks} ranks, cluster {study.key.cluster}",
-        (study_section(store, study),),
+        (study_section(store, study), *more),
         _footer(store),
     )
 

@@ -5,7 +5,7 @@ that colour-blind readers can tell apart (Okabe and Ito). In a separate file a f
 white; a page overrides that. The same data give the same text.
 
 The kinds of figures: dots, bars, curves, steps and boxes; heat maps of the best choices, in words
-and colours; means of levels (Pellegrini, Figure 4.9).
+and colours; matrices; means of levels (Pellegrini, Figure 4.9).
 """
 
 from __future__ import annotations
@@ -303,6 +303,38 @@ def _style(number: int) -> dict[str, Any]:
         "linestyle": DASHES[number % len(DASHES)],
         "linewidth": 1.8,
     }
+
+
+def matrix(
+    title: str, x_name: str, y_name: str, values: Sequence[Sequence[float]], group: int = 1
+) -> str:
+    """A square for each row and column, the darker the larger its value; SVG text.
+
+    A row or column stands for ``group`` numbers, from 0 on.  Zero is blank; the scale of the others
+    is logarithmic.
+    """
+    from matplotlib.colors import to_rgba
+    from matplotlib.patches import Rectangle
+
+    size = len(values)
+    logs = [math.log10(value) for row in values for value in row if value > 0]
+    low, high = (min(logs) - 0.5, max(logs)) if logs else (0.0, 1.0)
+    with drawing(title, x_name, y_name, 5.0) as figure:
+        axes = figure.axes
+        for y, row in enumerate(values):
+            for x, value in enumerate(row):
+                if value > 0:
+                    share = (math.log10(value) - low) / (high - low)
+                    colour = to_rgba(HIGHLIGHT, 0.1 + 0.9 * share)
+                    axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, color=colour))
+        step = max(1, size // 8)
+        places = range(0, size, step)
+        axes.set_xticks([place + 0.5 for place in places], [str(n * group) for n in places])
+        axes.set_yticks([place + 0.5 for place in places], [str(n * group) for n in places])
+        axes.set_xlim(0, size)
+        axes.set_ylim(size, 0)
+        axes.set_aspect("equal")
+    return figure.svg
 
 
 _HATCHES = ("////", "....", "xxxx")

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.validated import validate
 from autotune.errors import UsageError
+from autotune.report.page import PageTable, Section
 from runner.files import MIB, read_user_file
 from runner.files.json_text import parse_json
 
@@ -85,6 +86,33 @@ def worker_times(time_line: TimeLine) -> list[TimeLineRow]:
             ranks = tuple(sorted({row[1] for row in own if row[1] >= 0}))
             rows.append(TimeLineRow(process, worker, ranks, runs, waits, end - runs - waits))
     return rows
+
+
+def time_line_section(time_line: TimeLine) -> Section:
+    """The section of a page: a row for each worker, drawn and in numbers."""
+    times = worker_times(time_line)
+    total = sum(row.runs_s + row.waits_s + row.between_s for row in times)
+    waits = sum(row.waits_s for row in times)
+    rows = tuple(
+        (
+            f"{row.process}",
+            f"{row.worker}",
+            f"{len(row.ranks)}",
+            *(f"{1e3 * value:.1f}" for value in (row.runs_s, row.waits_s, row.between_s)),
+        )
+        for row in times
+    )
+    sentence = (
+        "Of one run, which was recorded and is slower than others: the workers wait for "
+        f"{waits / total if total else 0.0:.0%} of their time. White: a worker waits."
+    )
+    columns = ("process", "worker", ">ranks", ">runs, ms", ">waits, ms", ">between, ms")
+    return Section(
+        "Who computes, who waits",
+        words=(sentence,),
+        figures=(time_line_picture(time_line, "Ranks that each worker runs, by colour"),),
+        tables=(PageTable("Time of each worker", columns, rows),),
+    )
 
 
 def time_line_picture(time_line: TimeLine, title: str) -> str:

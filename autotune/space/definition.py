@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from autotune.config.cluster import known_family
 from autotune.config.find import ConfigFile, find_config
@@ -191,7 +191,7 @@ class Definition(BaseModel):
     library: str | None = None
     requires: str | None = None
     app_facts: list[str] = Field(default_factory=list)
-    parameters: dict[str, ParameterTable] = Field(min_length=1)
+    parameters: dict[str, ParameterTable] = Field(default_factory=dict, validate_default=True)
     derived: dict[str, str] = Field(default_factory=dict)
     arguments: list[ArgumentTable] = Field(default_factory=list)
     constraints: list[ConstraintTable] = Field(default_factory=list)
@@ -200,7 +200,11 @@ class Definition(BaseModel):
 
     @field_validator("parameters")
     @classmethod
-    def _names_are_names(cls, value: dict[str, ParameterTable]) -> dict[str, ParameterTable]:
+    def _names_are_names(
+        cls, value: dict[str, ParameterTable], info: ValidationInfo
+    ) -> dict[str, ParameterTable]:
+        if not value and info.data.get("extends") is None:
+            raise ValueError("expected at least one parameter, or a space that is extended")
         for name, table in value.items():
             if not NAME.fullmatch(name):
                 raise ValueError(f"{name!r} is not a parameter name")

@@ -125,8 +125,9 @@ def parameters() -> str:
         parts.append(f"## {file.name}\n")
         parts.append(_space(definition))
         rows = [_parameter(name, table) for name, table in definition.parameters.items()]
-        parts.append("| parameter | levels | acts if | what it is |\n|---|---|---|---|")
-        parts[-1] += "\n" + "\n".join(rows) + "\n"
+        if rows:
+            head = ["| parameter | levels | acts if | what it is |", "|---|---|---|---|"]
+            parts.append("\n".join([*head, *rows]) + "\n")
     return "\n".join(parts)
 
 
@@ -135,8 +136,9 @@ def _space(definition: Definition) -> str:
     if definition.library:
         said.append(f"For {code(definition.library)}.")
     if definition.extends:
+        others = ", and these:" if definition.parameters else "; its rules are its own."
         said.append(
-            f"It has all parameters of [{definition.extends}](#{definition.extends}), and these:"
+            f"It has all parameters of [{definition.extends}](#{definition.extends}){others}"
         )
     return " ".join(said) + "\n"
 

@@ -13,7 +13,7 @@ import pytest
 from benchmarks import store_speed
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
-PROGRAMS = {"metg/charm_stencil.py", "metg/mate_stencil.py"}
+PROGRAMS = {"metg/charm_stencil.py", "metg/mate_stencil.py", "overlap/traced.py"}
 """Other benchmarks start these, and read all that they print."""
 
 

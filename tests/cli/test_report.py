@@ -9,6 +9,8 @@ import pytest
 
 from autotune.store import Store
 from tests.cli.conftest import Cli
+from tests.report.test_time_line import LINE
+from tests.report.test_traffic import traffic
 
 
 @pytest.mark.mpi
@@ -28,6 +30,11 @@ def test_pages_of_a_study_and_of_its_cluster(
     assert result["study"] in page
     assert f"in {result['search_runs']} runs" in page
     assert steady in page
+    Path("line.json").write_text(json.dumps(LINE))
+    traffic().save("features.json")
+    program = ("--time-line", "line.json", "--features", "features.json")
+    told = json.loads(cli("report", result["study"][:8], "-o", "p.html", *program, *words).out)
+    assert len(told["sections"]) == 3
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
     assert [words.split()[:2] for words in told["sections"][1:]] == [[steady, "tiny"]]
 
@@ -39,6 +46,9 @@ def test_what_cannot_be(cli: Cli, work: Path) -> None:
         (("abcd", "--cluster", "local"), "page.subject"),
         (("abcd", "--dataset", "x"), "page.not_applicable"),
         (("--cluster", "nowhere"), "page.nothing_to_show"),
+        (("--cluster", "local", "--time-line", "line.json"), "page.not_applicable"),
+        (("abcd", "--time-line", "none.json"), "time_line.unreadable"),
+        (("abcd", "--features", "none.json"), "features.unreadable"),
     ):
         outcome = cli("report", *words, "--store", "r.db")
         assert outcome.code == 2

@@ -164,6 +164,7 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
         *((f"{kind}-{place}", 20) for kind in ("grid", "explore") for place in ("node", "testbed")),
         # The layouts of a program on two nodes of one core are few.
         *((f"grid-mate-{place}", 10) for place in ("node", "testbed")),
+        *((f"grid-mate-nas-{place}", 20) for place in ("node", "testbed")),
         # The ring has hardly anything to choose.
         *((f"grid-tarragon-{place}", 7) for place in ("node", "testbed")),
         *((f"grid-tpod-{place}", 20) for place in ("node", "testbed")),

@@ -27,6 +27,7 @@ INPUTS = {
     "mate-flowcart": ("flowcart", "default"),
     "mate-jacobi3d": ("jacobi3d", "face"),
     "mate-minighost": ("minighost", "brief"),
+    **{f"mate-nas-{name}": (f"nas-{name}", "W") for name in ("cg", "ft", "is", "lu", "mg")},
     "tarragon": ("jacobi3d", "face"),
     "tarragon-lu": ("sparse-lu", "poisson"),
     "tarragon-minighost": ("minighost", "many"),

@@ -17,6 +17,7 @@ from runner.runtimes.mate.config import Config
 from tests.space.libraries import NEW, OLD
 
 APPS = ("cannon", "cloverleaf3d", "flowcart", "jacobi3d", "minighost")
+KERNELS = ("nas-cg", "nas-ft", "nas-is", "nas-lu", "nas-mg")
 LAYOUT = {"variant", "workers", "odf", "local_x", "local_y"}
 WORKERS = "--workers {workers}"
 RANKS = "--ranks-per-process {ranks_per_process} --local-grid {local_x}x{local_y}x{local_z}"
@@ -28,7 +29,7 @@ def mate(cores: int, *cells: int, nodes: int = 1) -> Space:
     return load_space("mate", None, facts, told)
 
 
-@pytest.mark.parametrize("app", APPS)
+@pytest.mark.parametrize("app", [*APPS, *KERNELS])
 def test_an_application_has_its_own_form_of_the_space(app: str) -> None:
     program = load_app(app)
     own = f"mate-{app}"
@@ -270,6 +271,25 @@ def test_every_layout_stays_one_without_its_shape(cores: int) -> None:
             smaller = space.canonical(setting.without(name))
             assert space.violations(smaller) == []
             check(space, smaller, cores)
+
+
+def kernel(app: str, ranks: int) -> Space:
+    facts = {"ranks": ranks, "cores": ranks, "nodes": 1}
+    return load_space(f"mate-{app}", None, facts, load_app(app).input("S").facts)
+
+
+def test_a_kernel_is_cut_no_further_than_its_problem() -> None:
+    """LU of class S has 12 points along x, three for each of four ranks; FT has 64 planes."""
+    odf = Setting.parse("variant=mate,odf=8")
+    for app, fits in (("nas-lu", 2), ("nas-ft", 8), ("nas-cg", 64)):
+        assert kernel(app, fits).is_valid(odf), app
+    for app, too_many in (("nas-lu", 4), ("nas-ft", 16)):
+        assert not kernel(app, too_many).is_valid(odf), app
+    lu = kernel("nas-lu", 2)
+    words = lu.launched(Setting.parse("variant=mate,workers=2,odf=4,planes=2,in_process=1"))["arg"]
+    assert "--ranks-per-process 8" in words.values()
+    assert "--planes 2" in words.values()
+    assert "split" not in lu.names
 
 
 @pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])

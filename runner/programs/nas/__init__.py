@@ -8,6 +8,7 @@ buffers for messages, numba for arithmetic (compiled once, see :mod:`runner.runt
 ``python -m runner.programs.nas KERNEL --class S|W|A|B`` runs one kernel. A kernel is a module
 ``runner.programs.nas.NAME`` with ``PROBLEMS``, a table class name -> parameters, and ``build(comm,
 problem)``, which returns a :class:`runner.programs.nas.common.kernel.Kernel`. Its compiled parts
-are in ``NAME_kernels.py``. The shared parts are in ``common_*``: random numbers, process grids,
-checks, the run itself, the printed result.
+are in ``NAME_kernels.py``. ``NAME_mate.py`` is its form on MATE, over-decomposed, which writes the
+same work down as steps (:mod:`runner.programs.nas.common.steps`). The shared parts are in
+``common``: random numbers, process grids, checks, the run itself, the printed result.
 """

@@ -67,8 +67,12 @@ class FT:
         self._part = np.zeros(1, dtype=complex)
         self._samples = _samples(self._layout)
         self._transforms = Transforms(set(problem.points))
-        self._forward, self._inverse = self._sequences(Turner(comm, self._layout, self.mpi))
+        self._forward, self._inverse = self._sequences(self._turner())
         self._bind(local)
+
+    def _turner(self) -> Turner:
+        """The transpositions between the layouts."""
+        return Turner(self._comm, self._layout, self.mpi)
 
     def _bind(self, local: int) -> None:
         bind = load("runner.programs.nas.ft_kernels").bind
@@ -120,12 +124,15 @@ class FT:
 
     def _start(self) -> None:
         """Compute decay factors, random start values and the forward transform of these values."""
+        self._fill_start_values()
+        for step in self._forward:
+            step()
+
+    def _fill_start_values(self) -> None:
         self._fill_squares()
         self._decay()
         self._fill_random()
         self._transforms.make_roots()
-        for step in self._forward:
-            step()
 
     def _fill_squares(self) -> None:
         layout = self._layout

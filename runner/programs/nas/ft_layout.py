@@ -86,7 +86,7 @@ class Turner:
     def _across(self, source: Field, target: Field, shape: Shape) -> Callable[[], None]:
         """Swap the first and the third axis; the third is divided by np2."""
         parts, (n1, n2, n3) = self._np2, shape
-        local = _transpose(source, target, shape)
+        local = transposition(source, target, shape)
         pieces = source.reshape(parts, n1 // parts * n2, n3).swapaxes(0, 1)
         whole = target.reshape(n1 // parts * n2, parts, n3)
 
@@ -104,7 +104,7 @@ class Turner:
         """Swap the first and the second axis; the second is divided by np1."""
         parts, (d1, d2, d3) = self._np1, result
         n1, n2, n3 = shape
-        local = _transpose(source, target, (n1, 1, n2 * n3))
+        local = transposition(source, target, (n1, 1, n2 * n3))
         pieces = source.reshape(parts, d2, d3, d1 // parts).transpose(2, 1, 0, 3)
         whole = target.reshape(d3, d2, parts, d1 // parts)
 
@@ -117,7 +117,8 @@ class Turner:
         return turn
 
 
-def _transpose(source: Field, target: Field, shape: Shape) -> Callable[[], None]:
+def transposition(source: Field, target: Field, shape: Shape) -> Callable[[], None]:
+    """A call that swaps the first and the third axis on this rank; the kernel is bound."""
     return load("runner.programs.nas.ft_kernels").bind(
         "transpose", source.view(np.float64), target.view(np.float64), scalars(list(shape))
     )

@@ -5,6 +5,7 @@ Source: NAS-95-020, section 2.2.6, with the buckets and verification of NPB 3.4-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,17 +166,20 @@ class IS(Kernel):
 
     def checks(self) -> list[Check]:
         """Sort the keys by their ranks and count the passed tests, one more per rank in order."""
-        count = int(self._range[0])
-        self._sort_keys()
-        in_order = self._range[3] == 0
+        in_order, count = self._sorted()
         largest_below = self._largest_below(count)
         if self._comm.rank and count and largest_below > self._keys[0]:
             in_order = False
         passes = np.array([self._passes + int(in_order)])
         total = np.zeros(1, passes.dtype)
         self._comm.Reduce(passes, total)
-        reference = len(self._problem.ranks) * ITERATIONS + self._comm.size
-        return [Check("Number of tests passed", float(total[0]), reference, 0.0)]
+        return [_check(int(total[0]), self._problem, self._comm.size)]
+
+    def _sorted(self) -> tuple[bool, int]:
+        """Sort the keys by their ranks: whether they are in order now, and how many there are."""
+        count = int(self._range[0])
+        self._sort_keys()
+        return bool(self._range[3] == 0), count
 
     def _largest_below(self, count: int) -> int:
         """The last key of the preceding rank (0 on rank 0)."""
@@ -188,3 +192,20 @@ class IS(Kernel):
         down = comm.rank - 1 if comm.rank else MPI.PROC_NULL
         comm.Sendrecv(last, up, 1000, below, down, 1000)
         return int(below[0])
+
+
+def passed_tests(ranks: Sequence[tuple[int, bool, int, int, int]], problem: Problem) -> Check:
+    """The verification of all ranks, in order.
+
+    Of each: passed tests, whether its keys are in order, how many it has, its first and last key.
+    """
+    total, largest_below = 0, 0
+    for passes, in_order, count, first, last in ranks:
+        total += passes + int(in_order and not (count and largest_below > first))
+        largest_below = last
+    return _check(total, problem, len(ranks))
+
+
+def _check(passes: int, problem: Problem, ranks: int) -> Check:
+    expected = len(problem.ranks) * ITERATIONS + ranks
+    return Check("Number of tests passed", float(passes), expected, 0.0)

@@ -7,7 +7,7 @@ NAS-95-020, section 4.5; decomposition and messages of NPB 3.4-MPI.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from runner.programs.nas.cfd_exact import exact, start_values
 from runner.programs.nas.common.kernel import Check, Facts, Stopwatch
 from runner.programs.nas.lu_domain import Domain, Field, Messages, domain
-from runner.programs.nas.lu_surface import surface_integral
+from runner.programs.nas.lu_surface import Column, surface_integral
 from runner.programs.nas.lu_values import VALUES_A, VALUES_B, VALUES_S, VALUES_W, Norms, Values
 from runner.runtimes.core.kernels import load, scalars
 
@@ -69,15 +69,13 @@ class LU:
         self._set_forcing()
 
     def _bind(self) -> None:
-        bind = load("runner.programs.nas.lu_kernels").bind
         nz, ey, ex, _ = self._domain.shape
         dt, h = self._problem.dt, 1.0 / (self._problem.size - 1)
         inner = [*self._domain.inner_y, *self._domain.inner_x, ex, ey, nz]
         self._plane[1:] = inner
         steps = [v for spread in SPREAD for v in (0.5 / h, 1.0 / h**2, spread)]
-        numbers = np.array([dt, OMEGA * dt, *steps])
-        self._lower = bind("lower_plane", self._u, self._rest, numbers, self._plane)
-        self._upper = bind("upper_plane", self._u, self._rest, numbers, self._plane)
+        self._numbers = np.array([dt, OMEGA * dt, *steps])
+        self._lower, self._upper = self._sweeps(self._plane)
         box = scalars([1, nz - 1, *inner])
         bind = load("runner.programs.nas.cfd_field_kernels").bind
         self._scale = bind("scale", self._rest, np.array([dt]), box)
@@ -85,6 +83,12 @@ class LU:
         self._update = bind("update", self._u, self._rest, factor, box)
         self._squares = bind("squares", self._rest, self._local, box)
         self._fluxes = [self._flux(self._u, self._rest, axis) for axis in range(3)]
+
+    def _sweeps(self, plane: Any) -> tuple[Call, Call]:
+        """The lower and the upper sweep of a plane; ``plane`` is the state of their kernels."""
+        kernels, fields = load("runner.programs.nas.lu_kernels"), (self._u, self._rest)
+        lower = kernels.bind("lower_plane", *fields, self._numbers, plane)
+        return lower, kernels.bind("upper_plane", *fields, self._numbers, plane)
 
     def _flux(self, field: Field, result: Field, axis: int) -> Call:
         own = self._domain
@@ -167,22 +171,43 @@ class LU:
         self._squares()
         with self.mpi:
             self._comm.Allreduce(self._local, self._total)
-        return np.sqrt(self._total / (self._problem.size - 2) ** 3)
+        return root_mean_square(self._total, self._problem.size)
 
-    def _error(self) -> Field:
-        """Root mean squares of the difference from the exact solution."""
+    @property
+    def column(self) -> Column:
+        """The part of this rank and its solution."""
+        return self._domain, self._u
+
+    def error_squares(self) -> Field:
+        """Sums of the squared differences from the exact solution; overwrites ``rest``."""
         x, y, z = self._domain.coordinates()
         self._rest[...] = self._u - exact(x[None, None, :], y[None, :, None], z[:, None, None])
-        return self._norms()
+        self._squares()
+        return self._local
 
     def checks(self) -> list[Check]:
-        values = self._problem.values
-        surface = surface_integral(self._comm, self._domain, self._u)
-        return [
-            *_norm_checks("residual", self._residual, values.residual),
-            *_norm_checks("error", self._error(), values.error),
-            Check("Surface integral", surface, values.surface, TOLERANCE),
-        ]
+        return checks_of(self._comm, self._problem, [self], self._residual)
+
+
+def root_mean_square(squares: Field, size: int) -> Field:
+    """The root mean squares of which these are the sums over all inner points."""
+    norms: Field = np.sqrt(squares / (size - 2) ** 3)
+    return norms
+
+
+def checks_of(comm: Any, problem: Problem, columns: Sequence[LU], residual: Field) -> list[Check]:
+    """The checks of a result; ``columns`` are those of this process.  Collective."""
+    values = problem.values
+    surface = surface_integral(comm, [one.column for one in columns])
+    squares, total = np.zeros(5), np.zeros(5)
+    for one in columns:
+        squares += one.error_squares()
+    comm.Allreduce(squares, total)
+    return [
+        *_norm_checks("residual", residual, values.residual),
+        *_norm_checks("error", root_mean_square(total, problem.size), values.error),
+        Check("Surface integral", surface, values.surface, TOLERANCE),
+    ]
 
 
 def _norm_checks(what: str, norms: Field, reference: Norms) -> list[Check]:

@@ -7,7 +7,7 @@ section 2.2.4; decomposition and messages of NPB 3.4-MPI.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,15 +55,20 @@ def build(comm: Any, problem: Problem) -> MG:
 
     The number must be a power of two and leave every rank points on the finest level.
     """
-    log2 = log2_ranks("mg", comm.size)
+    return MG(comm, problem, checked_log2(problem, comm.size))
+
+
+def checked_log2(problem: Problem, ranks: int) -> int:
+    """log2 of the number of ranks; raises :class:`AppUsageError` as :func:`build` does."""
+    log2 = log2_ranks("mg", ranks)
     points = 1 << problem.log2_points
     if max(process_grid(log2)) * 2 > points:
         raise AppUsageError(
-            f"nas mg on {comm.size} ranks cuts {points} points per axis into less than 2 a rank: "
+            f"nas mg on {ranks} ranks cuts {points} points per axis into less than 2 a rank: "
             "use fewer ranks or a larger class",
             code="app_option.ranks",
         )
-    return MG(comm, problem, log2)
+    return log2
 
 
 class MG(Kernel):
@@ -86,16 +91,16 @@ class MG(Kernel):
         self._u = [np.zeros(level.size[::-1]) for level in self._levels]
         self._r = [np.zeros(level.size[::-1]) for level in self._levels]
         self._v = np.zeros(self._levels[-1].size[::-1])
-        self._u_halo = [
+        self._u_halo: Sequence[Halo] = [
             self._halo(u, level) for u, level in zip(self._u, self._levels, strict=True)
         ]
-        self._r_halo = [
+        self._r_halo: Sequence[Halo] = [
             self._halo(r, level) for r, level in zip(self._r, self._levels, strict=True)
         ]
         self._bind()
         grid = process_grid(log2)
         first = origin(points, grid, place_of(comm.rank, grid))
-        self._charges = Charges(comm, self._v, first, points)
+        self.charges = Charges(comm, self._v, first, points)
         self._v_halo = self._halo(self._v, self._levels[-1])
 
     def _halo(self, grid: Grid, level: Level) -> Halo:
@@ -126,7 +131,7 @@ class MG(Kernel):
             self._interpolate.append(bind("interpolate", self._u[n], self._u[n + 1], rows, up))
 
     def prepare(self) -> None:
-        self._charges.place()
+        self.charges.place()
         self._v_halo.exchange()
         self._u[-1].fill(0.0)
         self._finest_residual()

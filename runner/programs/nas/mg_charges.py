@@ -38,12 +38,20 @@ class Charges:
         kernels = load("runner.programs.nas.mg_charges_kernels")
         self._find = kernels.bind("find_extremes", self._values, self._places, state)
 
-    def place(self) -> None:
-        """Set the grid to zero except for the charges. Collective."""
+    def find(self) -> NDArray[np.uint64]:
+        """The extremes of this block: ten largest numbers, then ten smallest."""
         self._values[:COUNT], self._values[COUNT:] = 0, MODULUS - 1
         self._find()
+        return self._values
+
+    def place(self) -> None:
+        """Set the grid to zero except for the charges. Collective."""
         everyone = np.zeros((self._comm.size, 2, COUNT), np.uint64)
-        self._comm.Allgather(self._values, everyone)
+        self._comm.Allgather(self.find(), everyone)
+        self.place_among(everyone)
+
+    def place_among(self, everyone: NDArray[np.uint64]) -> None:
+        """Place the charges of this block; ``everyone`` = the extremes of all ranks."""
         least = np.sort(everyone[:, 0].reshape(-1))[-COUNT]
         most = np.sort(everyone[:, 1].reshape(-1))[COUNT - 1]
         self._grid.fill(0.0)

@@ -81,11 +81,20 @@ class Halo:
             if self._level.gives[axis]:
                 self._give(axis)
 
-    def _take(self, axis: int) -> None:
-        targets = (
+    def _taken_layers(self, axis: int) -> tuple[Grid, Grid]:
+        return (
             _slab(self._grid, axis, slice(-1, None)),
             _slab(self._grid, axis, slice(0, 2)),
         )
+
+    def _given_layers(self, axis: int) -> tuple[Grid, Grid]:
+        return (
+            _slab(self._grid, axis, slice(1, 2)),
+            _slab(self._grid, axis, slice(-2, None)),
+        )
+
+    def _take(self, axis: int) -> None:
+        targets = self._taken_layers(axis)
         buffers = [np.zeros(target.shape) for target in targets]
         neighbours = self._level.neighbours[axis]
         with self._mpi:
@@ -98,10 +107,7 @@ class Halo:
             target[...] = buffer
 
     def _give(self, axis: int) -> None:
-        sources = (
-            _slab(self._grid, axis, slice(1, 2)),
-            _slab(self._grid, axis, slice(-2, None)),
-        )
+        sources = self._given_layers(axis)
         neighbours = self._level.neighbours[axis]
         for direction in (HIGH, LOW):
             buffer = np.ascontiguousarray(sources[direction])

@@ -127,6 +127,17 @@ class Kernels:
         return self._code.address(name)
 
 
+def machine_words(call: Callable[[], None]) -> list[int]:
+    """A call of :meth:`Kernels.bind` for other compiled code: addresses of kernel and arrays.
+
+    The caller keeps the call alive.
+    """
+    assert isinstance(call, functools.partial), "a call of Kernels.bind"
+    function: Any = call.func
+    kernel = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return [kernel, *map(ctypes.addressof, call.args)]
+
+
 @functools.cache
 def load(module: str) -> Kernels:
     """The kernels of a module (its dotted name); they are compiled if no earlier run did it.

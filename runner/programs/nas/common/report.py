@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.programs.apps.common.report import json_line
@@ -17,7 +17,8 @@ class Solution:
 
     It has the seconds of each repetition (the slowest rank) and their (lower) median ``solver_s``.
     ``phases`` are those of the median repetition. ``checks`` are those of the first wrong
-    repetition, else of the last one.
+    repetition, else of the last one. ``figures`` are more keys of the JSON line: those of a run on
+    MATE.
     """
 
     seconds: list[float]
@@ -25,6 +26,7 @@ class Solution:
     phases: dict[str, dict[str, float]]
     checks: list[Check]
     startup_s: float
+    figures: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_verified(self) -> bool:
@@ -108,8 +110,9 @@ def _json(
             for c in solution.checks
         ],
         "phases": solution.phases,
-        "mpi_share": solution.phases["mpi"]["mean"] / total if total else 0.0,
+        "mpi_share": 1.0 - solution.phases["compute"]["mean"] / total if total else 0.0,
         "startup_s": solution.startup_s,
+        **solution.figures,
     }
     if options.openmp:
         result["threads"] = threads
