@@ -150,12 +150,15 @@ _FORMS = tuple(
         rf"setenv\s+{_NAME}\s+{_VALUE}",  # csh, Tcl
         rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_VALUE}\s*\)",  # Lua
         rf"{_NAME}:\s+{_VALUE}",  # YAML
+        rf"\"{_NAME}\":\s+{_VALUE},",  # Python
     )
 )
 _COMMENT = re.compile(r"\s*(#|--\s|<!--).*|\s*")
 _TRAILING = re.compile(r"\s+#.*$")
 _YAML = re.compile(r"\s*[A-Za-z0-9_-]+:")
 _PAGE = re.compile(r'<pre id="settings">\n(.*?)</pre>', re.DOTALL)
+_TABLE = re.compile(r"^VARIABLES = \{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+"""The variables of a file in Python; the rest of the file is not read."""
 _RULES = re.compile(r"rule-file-version-\d+|\d+(?:\s+\d+)*\s*(?:#.*)?")
 """The first line of a file of rules that is no comment: a number, alone or with others."""
 _TREE = ("rule_file_version", "collective=")
@@ -173,8 +176,10 @@ def read_setting_file(path: Path) -> dict[str, Value]:
             if any(str(key).startswith(_TREE) for key in data):
                 raise _rules(path)
             return {name: normalise_value(value) for name, value in data.items()}
-    page = _PAGE.search(text)
-    return _lines(html.unescape(page[1]) if page else text, path)
+    if page := _PAGE.search(text):
+        return _lines(html.unescape(page[1]), path)
+    table = _TABLE.search(text)
+    return _lines(table[1] if table else text, path)
 
 
 def _read(path: Path) -> str:
