@@ -32,9 +32,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from autotune.config.app import load_app
+from autotune.config.find import find_config
 from autotune.datasets.catalog import list_datasets
 from autotune.datasets.dataset import load
 from autotune.datasets.describe import describe
+from autotune.space import Space
+from autotune.space.definition import KIND, read_definition
 from benchmarks.common import autotune, conclude, options, positive, run_benchmark, table
 from benchmarks.null_studies import clopper_pearson
 from runner.machine import describe_machine
@@ -92,12 +96,23 @@ def proven_settings(fingerprint: str) -> Iterator[ProvenSetting]:
                 continue
             words = (
                 *("--app", cell.app, "--input", cell.input, "--ranks", f"{cell.ranks}"),
-                *("--cluster", cell.cluster, "--space", f"{folder}/spaces/{cell.key}.toml"),
+                *("--cluster", cell.cluster),
+                *("--space", _space(cell.app, dataset.space(cell.key), folder, cell.key)),
             )
             yield ProvenSetting(
                 dataset.name, cell.key, machine.cpu_model, machine.fingerprint, date, cell.best,
                 float(cell.gain or 0), words,
             )  # fmt: skip
+
+
+def _space(app: str, recorded: Space, folder: Path, key: str) -> str:
+    """The application's own space for the runtime of a recorded one, else the recorded one.
+
+    A recorded space lacks the options of a runtime that had one value only.
+    """
+    forms = load_app(app).spaces.values()
+    own = (f for f in forms if read_definition(find_config(KIND, f)).requires in recorded.requires)
+    return next(own, f"{folder}/spaces/{key}.toml")
 
 
 def measure(proven: ProvenSetting, options: list[str], fingerprint: str) -> Remeasured:
