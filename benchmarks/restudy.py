@@ -89,8 +89,8 @@ def proven_settings(fingerprint: str) -> Iterator[ProvenSetting]:
         machine, date = dataset.card.machine, dataset.card.date
         if dataset.kind != "grid":
             continue
-        if machine.fingerprint == fingerprint and date > f"{oldest.date()}":
-            continue
+        if machine.fingerprint == fingerprint and date >= f"{oldest.date()}":
+            continue  # A card has the day only.
         for cell in describe(dataset).cells:
             if cell.null or not cell.complete or not cell.best or (cell.gain or 0) <= 0:
                 continue
