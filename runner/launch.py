@@ -312,6 +312,7 @@ class Runner:
             variables=tuple(asked_variables(spec)),
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
+            own_names=tuple(sorted(self.adapter.daemons)),
             mark=mark,
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )

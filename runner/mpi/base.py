@@ -103,6 +103,11 @@ class Adapter(ABC):
 
     Each maps to a library version with that launcher; only options depend on it.
     """
+    daemons: ClassVar[frozenset[str]] = frozenset()
+    """Names of processes that start ranks from outside of the launcher's process tree.
+
+    What they need for a launch is no foreign load.
+    """
     forwards_input: bool = False
     """True if a file redirected to the launcher (``< FILE``) reaches rank 0 whole, with its end."""
     hiccups: ClassVar[tuple[str, ...]] = ()

@@ -115,6 +115,7 @@ class SrunLaunch(Adapter):
     host_options = frozenset()
     counts_slots = False
     forwards_input = False
+    daemons = frozenset({"slurmstepd", "slurmd", "slurmctld", "munged"})
     hiccups: ClassVar[tuple[str, ...]] = ()
     refusals: ClassVar[tuple[str, ...]] = (
         "srun: fatal:",

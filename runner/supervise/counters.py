@@ -112,6 +112,12 @@ class Account:
         foreign = guard.judge_foreign_load(window.before, window.after, own_s, window.seconds)
         if not foreign.exceeded:
             return foreign, ()
-        own = (os.getpid(), *others, *self._request.own_pids)
         now, cpus = guard.process_times(), self._request.judged_cpus
-        return foreign, guard.culprits(self._table.before, now, own, cpus=cpus)
+        daemons = {pid for pid, one in now.items() if one.name in self._request.own_names}
+        if daemons:
+            usage = guard.cpu_s_between(self._table.before, now)
+            own_s += sum(usage[pid] for pid in daemons)
+            foreign = guard.judge_foreign_load(window.before, window.after, own_s, window.seconds)
+        own = (os.getpid(), *others, *self._request.own_pids, *daemons)
+        named = guard.culprits(self._table.before, now, own, cpus=cpus) if foreign.exceeded else ()
+        return foreign, named

@@ -70,6 +70,8 @@ class ExecRequest:
     """
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition; their load is not foreign."""
+    own_names: tuple[str, ...] = ()
+    """Names of processes whose load is not foreign, also if they begin during the execution."""
     mark: str = ""
     """Lines of standard error that match this regular expression are kept separately; "": none.
 
@@ -270,7 +272,7 @@ def request_to_json(request: ExecRequest) -> dict[str, Any]:
 
 def request_from_json(data: dict[str, Any]) -> ExecRequest:
     """Inverse of :func:`request_to_json`."""
-    for key in ("argv", "rank_env", "variables", "own_pids"):
+    for key in ("argv", "rank_env", "variables", "own_pids", "own_names"):
         data[key] = tuple(data[key])
     if data["judged_cpus"] is not None:
         data["judged_cpus"] = tuple(data["judged_cpus"])
