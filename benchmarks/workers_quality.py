@@ -23,6 +23,7 @@ import statistics
 import tempfile
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from autotune.store import Store
 from autotune.study.trial_store import StoredTrials
 from benchmarks.common import conclude, options, positive, run_benchmark, table
 from benchmarks.crew import SPACE, Landscape, study_key, worker_loop
+from benchmarks.harness.simulation import Run, say, simulated
 
 GOAL = 0.01
 FINALISTS = 5
@@ -106,14 +108,16 @@ def crew(landscape: Landscape, workers: int, trials: int, strategy: str) -> dict
     return {"best": ratios[0], "of_five": min(ratios), "seconds": clock.now_s}
 
 
-def compare(strategy: str, given: Any) -> dict[str, Any]:
+def pair(strategy: str, workers: int, trials: int, seed: int) -> list[dict[str, float]]:
+    """What one worker and many find on a landscape."""
+    return [crew(Landscape.drawn(seed), count, trials, strategy) for count in (1, workers)]
+
+
+def compare(strategy: str, given: Any, run: Run) -> dict[str, Any]:
     """Many workers against one on every landscape."""
     worse: dict[str, list[float]] = {"best": [], "of_five": []}
     faster = []
-    for seed in range(given.landscapes):
-        landscape = Landscape.drawn(seed)
-        one = crew(landscape, 1, given.trials, strategy)
-        many = crew(landscape, given.workers, given.trials, strategy)
+    for one, many in run(partial(pair, strategy, given.workers, given.trials), given.landscapes):
         for name, values in worse.items():
             values.append(many[name] / one[name] - 1)
         faster.append(one["seconds"] / many["seconds"])
@@ -134,7 +138,8 @@ def main() -> int:
     parser.add_argument("--landscapes", type=positive, default=20)
     parser.add_argument("--strategy", nargs="+", default=["auto", "ga", "random"])
     given = parser.parse_args()
-    rows = [compare(strategy, given) for strategy in given.strategy]
+    with simulated() as run:
+        rows = [say(compare(strategy, given, run)) for strategy in given.strategy]
     table(rows)
     missed = [f"{r['strategy']}: {r['of_five_worse']}" for r in rows if r["of_five_worse"] > GOAL]
     bound = f"of_five_worse at most {GOAL}"

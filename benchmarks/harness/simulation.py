@@ -12,6 +12,9 @@ from typing import Any
 
 from benchmarks.common import report
 
+MANY = 100
+"""Number of studies from which on they are handed out by fives."""
+
 Row = dict[str, Any]
 Run = Callable[[Callable[[int], Any], int], list[Any]]
 """Runs a study with each seed from 0; the study must be known to other processes by its name."""
@@ -25,7 +28,9 @@ def simulated(processes: int | None = None) -> Iterator[Run]:
         return
     # Separate processes, not forks: they inherit only the seed.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        yield lambda study, count: list(pool.map(study, range(count), chunksize=5))
+        yield lambda study, count: list(
+            pool.map(study, range(count), chunksize=5 if count > MANY else 1)
+        )
 
 
 def say(row: Row) -> Row:
