@@ -82,6 +82,8 @@ class Account:
         self._table = table
         self.cpu_s = 0.0
         self.rss_kib = 0
+        self.daemons_s = 0.0
+        """Time of the launcher's daemons, once it was needed for the judgement."""
         table.refresh(_TABLE_FRESH_S)
         self.load1 = os.getloadavg()[0]
         self.started_at = time.time()
@@ -116,7 +118,8 @@ class Account:
         daemons = {pid for pid, one in now.items() if one.name in self._request.own_names}
         if daemons:
             usage = guard.cpu_s_between(self._table.before, now)
-            own_s += sum(usage[pid] for pid in daemons)
+            self.daemons_s = sum(usage[pid] for pid in daemons)
+            own_s += self.daemons_s
             foreign = guard.judge_foreign_load(window.before, window.after, own_s, window.seconds)
         own = (os.getpid(), *others, *self._request.own_pids, *daemons)
         named = guard.culprits(self._table.before, now, own, cpus=cpus) if foreign.exceeded else ()

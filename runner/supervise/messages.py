@@ -213,7 +213,7 @@ class ExecResult:
     tuner_cpu_s: float
     """CPU time of the calling process while it waited."""
     declared_cpu_s: float
-    """CPU time of ``own_pids`` (resolution: one tick)."""
+    """CPU time of ``own_pids`` and ``own_names`` (resolution: one tick)."""
     max_rss_bytes: int
     """Largest resident set of one process; at least the supervision process's (about 12 MB)."""
     load1: float

@@ -382,7 +382,7 @@ class Run:
             cpu_s=self._account.cpu_s,
             server_cpu_s=window.server_s,
             tuner_cpu_s=0.0,
-            declared_cpu_s=window.declared_s,
+            declared_cpu_s=window.declared_s + self._account.daemons_s,
             max_rss_bytes=self._account.rss_kib * 1024,
             load1=self._account.load1,
             init_s=self._init_s,

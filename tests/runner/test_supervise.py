@@ -217,9 +217,12 @@ def test_foreign_load_is_seen_and_named(supervisor: Supervisor) -> None:
         assert declared_s > 0.05
         # A daemon that starts ranks, such as Slurm's: only its name is known before the run.
         name = Path(f"/proc/{burner.pid}/comm").read_text().strip()
-        daemon = supervisor.run(request("sleep", "0.5", own_names=(name,)))
-        assert burner.pid not in [culprit.pid for culprit in daemon.culprits]
-        assert daemon.foreign.cpu_s < result.foreign.cpu_s
+        for _ in range(8):
+            daemon = supervisor.run(request("sleep", "0.5", own_names=(name,)))
+            assert burner.pid not in [culprit.pid for culprit in daemon.culprits]
+            if daemon.declared_cpu_s > 0.05:
+                break
+        assert daemon.declared_cpu_s > 0.05
     finally:
         burner.kill()
         burner.wait()
