@@ -189,15 +189,15 @@ def find_scheduler(name: str) -> Scheduler:
     """
     if name in scheduler.names():
         return scheduler.find(name)
-    known = [*scheduler.names(), *(file.name for file in list_configs(KIND))]
-    if name not in known and "/" not in name and not name.endswith(".toml"):
+    names = [*scheduler.names(), *(file.name for file in list_configs(KIND))]
+    if name not in names and "/" not in name and not name.endswith(".toml"):
         raise UsageError(
-            f"--scheduler {name!r} is not known; expected one of {', '.join(known)}, or a file",
+            f"--scheduler {name!r} is not known; expected one of {', '.join(names)}, or a file",
             code="scheduler.unknown",
         )
-    found = TemplateScheduler(read_template(find_config(KIND, name)).template)
-    found.require()
-    return found
+    template = TemplateScheduler(read_template(find_config(KIND, name)).template)
+    template.require()
+    return template
 
 
 def allocation(environment: Mapping[str, str]) -> Allocation:

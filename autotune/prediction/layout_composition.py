@@ -57,9 +57,9 @@ class LayoutComposition(LayoutScorer):
 
     def scores(self, points: Floats, parts: Floats) -> Floats:
         """As of the base; layouts of a program without a trace have the score 0."""
-        known = parts[:, _COLUMN["known"]]
+        has_trace = parts[:, _COLUMN["known"]]
         own = _composed(parts, self._effects) + self._rest.scores(points, parts)
-        return np.asarray(known * own, dtype=np.float64)
+        return np.asarray(has_trace * own, dtype=np.float64)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -81,8 +81,8 @@ def _composed(parts: Floats, effects: Floats) -> Floats:
     hidden = parts[:, [_COLUMN[name] for name in _HIDING]] @ effects[: len(_HIDING)]
     costs = parts[:, [_COLUMN[name] for name in _COSTS]] @ effects[len(_HIDING) :]
     ratio = parts[:, _COLUMN["compute"]] + parts[:, _COLUMN["exposed"]] - hidden + costs
-    known = parts[:, _COLUMN["known"]] > 0
-    return np.asarray(np.log(np.where(known, np.maximum(ratio, _LEAST_RATIO), 1.0)))
+    has_trace = parts[:, _COLUMN["known"]] > 0
+    return np.asarray(np.log(np.where(has_trace, np.maximum(ratio, _LEAST_RATIO), 1.0)))
 
 
 def _fit_effects(parts: Floats, logs: Floats, programs: Floats) -> Floats:

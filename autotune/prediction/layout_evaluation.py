@@ -38,11 +38,11 @@ def evaluate_layouts(
     """
     scores: dict[str, list[PredictionScore]] = {}
     scored = [e for e in data.examples if left_out != REPORT or e.split == REPORT]
+    design = [e for e in data.examples if left_out != REPORT or e.split != REPORT]
     apps = list(dict.fromkeys(e.app for e in scored))
     for number, app in enumerate(apps, 1):
         watch(f"program {number} of {len(apps)}: {app}")
-        known = [e for e in data.examples if left_out != REPORT or e.split != REPORT]
-        inside = [e for e in known if e.app != app]
+        inside = [e for e in design if e.app != app]
         outside = [e for e in scored if e.app == app]
         for method, verdicts in _judge(inside, outside, kinds).items():
             scores.setdefault(method, []).extend(verdicts)

@@ -65,10 +65,10 @@ def tables(connection: Connection, study_id: int, output: bool) -> Iterator[dict
     texts = read_back_texts(connection, [of_study])
     for of_page in page_conditions(connection, study_id, PAGE):
         with pause_collection():
-            found = all_rows(connection, query.where(of_study, of_page), optional=("trial",))
-            if not found:
+            page = query.where(of_study, of_page)
+            rows = sorted(all_rows(connection, page, optional=("trial",)), key=itemgetter(1))
+            if not rows:
                 continue
-            rows = sorted(found, key=itemgetter(1))
             columns = dict(zip(selection, map(list, zip(*rows, strict=True)), strict=True))
             del columns["id"]
             columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]

@@ -230,8 +230,8 @@ def first_free(
     if most is not None and connection.scalar(_NEXT, {"of_study": study_id}) >= most:
         return None
     hashes = [hash_of(clean(draft.key)) for draft in drafts]
-    taken = set(connection.scalars(_OPENED, {"of_study": study_id, "hashes": hashes}))
-    free = (draft for draft, hash_ in zip(drafts, hashes, strict=True) if hash_ not in taken)
+    claims = set(connection.scalars(_OPENED, {"of_study": study_id, "hashes": hashes}))
+    free = (draft for draft, hash_ in zip(drafts, hashes, strict=True) if hash_ not in claims)
     return next(free, None)
 
 

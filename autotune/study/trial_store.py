@@ -239,9 +239,9 @@ class StoredTrials:
         rows, may_recover = self.store.trial_news(self.study.id, self._next, running)
         is_news = self._take(rows)
         if may_recover:
-            left = self.store.recover(self.study.id, is_restart=False)
-            self.mine |= {row.number for row in left}
-            is_news |= self._take(left)
+            lost_trials = self.store.recover(self.study.id, is_restart=False)
+            self.mine |= {row.number for row in lost_trials}
+            is_news |= self._take(lost_trials)
         return is_news
 
     @property

@@ -39,20 +39,22 @@ def input_texts(
                 "and _ . + -",
                 code="parameter.file_value",
             )
-    known = {"ranks": f"{ranks}", "input": input_name or app.usual_input}
+    texts_by_place = {"ranks": f"{ranks}", "input": input_name or app.usual_input}
     # As in a command, a value of the input may depend on the number of ranks.
-    known |= {n: v.replace("{ranks}", f"{ranks}") for n, v in app.input(input_name).values.items()}
-    known |= values
+    texts_by_place |= {
+        n: v.replace("{ranks}", f"{ranks}") for n, v in app.input(input_name).values.items()
+    }
+    texts_by_place |= values
 
     def value(match: re.Match[str]) -> str:
-        if match[1] not in known:
+        if match[1] not in texts_by_place:
             raise UsageError(
                 f"app {app.name!r}: {match[0]} in an input file has no value; known: "
-                f"{', '.join(sorted(known))}.  Give the input a value of that name, which holds "
-                "where a setting has none",
+                f"{', '.join(sorted(texts_by_place))}.  Give the input a value of that name, which "
+                "holds where a setting has none",
                 code="app.placeholder_unknown",
             )
-        return known[match[1]]
+        return texts_by_place[match[1]]
 
     return {name: PLACE.sub(value, text) for name, text in texts.items()}
 

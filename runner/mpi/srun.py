@@ -341,7 +341,7 @@ def _of_options(options: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]
 
 def _own_words(spec: LaunchSpec) -> list[str]:
     """The launch options that are srun's own: neither parameters nor variables."""
-    words, left = list(spec.launch_options), list[str]()
+    words, own_words = list(spec.launch_options), list[str]()
     while words:
         word = words.pop(0)
         if word in _MCA | _PAIRS | _OF_RUNTIME:
@@ -349,8 +349,8 @@ def _own_words(spec: LaunchSpec) -> list[str]:
         elif word in _ASSIGNMENTS or word == _EXPORT:
             del words[:1]
         else:
-            left.append(word)
-    return left
+            own_words.append(word)
+    return own_words
 
 
 def _step_states(placement: Mapping[str, str], reports: Sequence[StepRank]) -> dict[str, ReadBack]:
