@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -79,14 +81,39 @@ def on_path(name: str) -> Library:
         pytest.skip(f"no {name} on PATH: {str(missing).splitlines()[0]}")
 
 
-def built(library: Library, place: Path, source: str = PING_PONG, *options: str) -> Path:
-    """``source`` (C) compiled for this library; a skip where it comes without a compiler."""
+def c_compiler(library: Library) -> str:
+    """The command that compiles C for this library; a skip where it comes without one, or
+    without its headers (a distribution has these in a package of their own)."""
     own = Path(library.bin)
     # A distribution that has both calls the second one's compiler by its family only.
     names = (own / f"mpicc.{library.family}", own / "mpicc")
-    compiler = next((path for path in names if path.exists()), None)
+    compiler = next((str(path) for path in names if path.exists()), None)
     if compiler is None or shutil.which("cc") is None:
         pytest.skip("no C compiler")
-    # Intel's compiler command does not find its own headers without it.
-    env = {**os.environ, "I_MPI_ROOT": str(own.parent)}
-    return compiled([str(compiler)], source, place / "program", *options, env=env)
+    if not _has_headers(compiler):
+        pytest.skip(f"no mpi.h for {compiler}")
+    return compiler
+
+
+@lru_cache
+def _has_headers(compiler: str) -> bool:
+    done = subprocess.run(
+        [compiler, "-fsyntax-only", "-x", "c", "-"],
+        env=_environment(compiler),
+        input="#include <mpi.h>\n",
+        text=True,
+        capture_output=True,
+    )
+    return done.returncode == 0
+
+
+def _environment(compiler: str) -> dict[str, str]:
+    """The variables of a compiler: Intel's does not find its own headers without its root."""
+    return {**os.environ, "I_MPI_ROOT": str(Path(compiler).parent.parent)}
+
+
+def built(library: Library, place: Path, source: str = PING_PONG, *options: str) -> Path:
+    """``source`` (C) compiled for this library; a skip where it comes without a compiler."""
+    compiler = c_compiler(library)
+    env = _environment(compiler)
+    return compiled([compiler], source, place / "program", *options, env=env)

@@ -27,7 +27,7 @@ from runner.mpi.abi import needed_library
 from runner.mpi.discover import adapter, find_library
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli, cli
-from tests.mpis import PING_PONG, built, library_named, on_path
+from tests.mpis import PING_PONG, built, c_compiler, library_named, on_path
 from tests.programs import compiled
 from tests.refusals import refused
 
@@ -291,9 +291,7 @@ def _environment_for(library: Library, place: Path) -> Path:
     module = "#include <mpi.h>\nint version(int *a, int *b) { return MPI_Get_version(a, b); }"
     text = place / "module.c"
     text.write_text(module)
-    own = Path(library.bin)
-    compiler = next(p for p in (own / f"mpicc.{library.family}", own / "mpicc") if p.exists())
-    words = [compiler, text, "-o", package / f"{name}.so", "-shared", "-fPIC"]
+    words = [c_compiler(library), text, "-o", package / f"{name}.so", "-shared", "-fPIC"]
     subprocess.run(words, check=True)
     return python
 

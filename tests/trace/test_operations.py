@@ -14,7 +14,7 @@ from runner.mpi.discover import adapter
 from runner.trace.counts import parse_counts
 from runner.trace.run import run_with_counts
 from runner.types import LaunchSpec
-from tests.mpis import library_named, on_path
+from tests.mpis import c_compiler, library_named, on_path
 from tests.trace.test_counts import text
 
 pytestmark = pytest.mark.mpi
@@ -91,9 +91,7 @@ def test_a_program_in_python(name: str, tmp_path: Path) -> None:
 def test_the_name_of_fortran(tmp_path: Path) -> None:
     library = on_path("openmpi-4.1")
     (tmp_path / "f.c").write_text(FORTRAN)
-    # A distribution has its wrappers beside each other, under names with the family.
-    compiler = adapter(library).c_compiler()
-    words = [*compiler, "f.c", "-o", "f", "-lmpi_mpifh"]
+    words = [c_compiler(library), "f.c", "-o", "f", "-lmpi_mpifh"]
     if subprocess.run(words, cwd=tmp_path, capture_output=True, check=False).returncode:
         pytest.skip("this Open MPI has no bindings for Fortran")
     with Runner(adapter(library), guard=False) as runner:
