@@ -22,7 +22,6 @@ from autotune.publish.source_place import files_by_library
 from autotune.publish.verify import FileState, cluster_of, look, publications, published_header
 from autotune.store import Store
 from runner.lock import MachineLock
-from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 
@@ -65,8 +64,7 @@ class FileVerification:
 
     def check_files(self, paths: Sequence[Path]) -> list[FileState]:
         """The states of the files, each seen by launches. Raises RunnerError without a library."""
-        named = None if self._request.mpi is None else find_library(self._request.mpi)
-        groups = [(named, list(paths))] if named else files_by_library(paths)
+        groups = files_by_library(paths, self._request.mpi)
         for library, own in groups:
             states = [look_at(path, library, self._request.spaces, self._say) for path in own]
             self._states.append((library, states))

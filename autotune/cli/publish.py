@@ -47,8 +47,7 @@ def publish(request: PublishRequest, store: StoreUrl = None, json_out: JsonOut =
     file_formats = [formats.find(name) for name in dict.fromkeys(request.format_names)]
     with Store.open(store) as database:
         place = load_cluster(request.cluster or cluster_of_source(request.source, database))
-        if request.mpi is None:
-            library = library_of_source(request.source, place.name, database)
+        library = library_of_source(request.source, place.name, database, request.mpi)
         proposal = read_source(
             request.source,
             place,

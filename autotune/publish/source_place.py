@@ -16,24 +16,29 @@ from autotune.notes import Say, unheard
 from autotune.publish.verify import loading_library, published_header
 from autotune.store import Store
 from autotune.store.keys import LAUNCHER
+from runner.errors import RunnerError
 from runner.mpi.discover import find_library, launcher_of, libraries
 from runner.mpi.library import Library
 from runner.mpi.srun import NAME as SRUN
 from runner.mpi.srun import PLACEMENT, under_srun
 
 
-def library_of_source(source: str | None, cluster: str, store: Store) -> Library:
-    """The library with which a source (``study:ID``, ...) was measured, or else the first found.
+def library_of_source(
+    source: str | None, cluster: str, store: Store, mpi: str | None = None
+) -> Library:
+    """The library that loads what is published: ``mpi`` if it is given (as for ``--mpi``), or else
+    the one with which a source (``study:ID``, ...) was measured, or else the first found.
 
-    Raises RunnerError if no library is found. What is wrong with the source, its reader says.
+    srun is its launcher if it started the ranks of the study. Raises RunnerError if no library is
+    found. What is wrong with the source, its reader says.
     """
     kind, _, ident = (source or "classwide:").partition(":")
     try:
-        family, version = _measured_with(kind, ident, cluster, store)
+        measured = mpi or _measured_with(kind, ident, cluster, store)
         by_srun = kind == "study" and store.find_study(ident).key.conditions.get(LAUNCHER) == SRUN
     except AutotuneError:
-        return find_library()
-    library = find_library(launcher_of(family, version))
+        return find_library(mpi)
+    library = find_library(measured)
     return under_srun(library) if by_srun else library
 
 
@@ -58,38 +63,46 @@ def latest_to_publish(cluster: str, say: Say = unheard) -> ClasswideResult | Non
     return RESULTS.latest(cluster, fits=lambda one: one.proven and one.programs is None, say=say)
 
 
-def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> tuple[str, str]:
+def _measured_with(kind: str, ident: str, cluster: str, store: Store) -> str | None:
+    """The value of ``--mpi`` for the library of a source; None if it is not here."""
     if kind == "study":
         key = store.find_study(ident).key.mpi
-        return key.family, key.version
+        with suppress(RunnerError):  # It may have gone, or may have another version now.
+            library = find_library(key.path)
+            if (library.family, library.version) == (key.family, key.version):
+                return key.path
+        return launcher_of(key.family, key.version)
     if kind == "collectives":
         table = TABLES.find(ident)
-        return table.mpi["name"], table.mpi["version"]
+        return launcher_of(table.mpi["name"], table.mpi["version"])
     result = RESULTS.find(ident) if ident else latest_to_publish(cluster)
     mpi = {} if result is None else result.mpi  # Empty if nothing was measured.
-    return mpi.get("name", ""), mpi.get("version", "")
+    return launcher_of(mpi.get("name", ""), mpi.get("version", ""))
 
 
-def files_by_library(paths: Sequence[Path]) -> list[tuple[Library, list[Path]]]:
+def files_by_library(
+    paths: Sequence[Path], mpi: str | None = None
+) -> list[tuple[Library, list[Path]]]:
     """Published files by the library that loads each of them here, in the order of ``paths``.
 
-    That is the installed library of the file's own series, else one of its family, else the first
-    library found. Raises RunnerError if no library is found.
+    That is ``mpi`` if it is given (as for ``--mpi``), or else the installed library of the file's
+    own series, else one of its family, else the first library found; srun is its launcher for a
+    file with settings of srun. Raises RunnerError if no library is found.
     """
-    installations = libraries()
+    installations = () if mpi else libraries()
     groups: dict[str, tuple[Library, list[Path]]] = {}
     for path in paths:
-        library = _loading(path, installations)
-        groups.setdefault(library.launcher, (library, []))[1].append(path)
+        library = _loading(path, installations, mpi)
+        groups.setdefault(f"{library.bin} {library.launcher}", (library, []))[1].append(path)
     return list(groups.values())
 
 
-def _loading(path: Path, installations: Sequence[Library]) -> Library:
+def _loading(path: Path, installations: Sequence[Library], mpi: str | None) -> Library:
     try:
         header = published_header(path)
     except UsageError:  # The file is gone or edited, which its state says.
-        return find_library()
-    first = loading_library(header, installations)
-    library = find_library() if first is None else find_library(first.launcher)
+        return find_library(mpi)
+    first = None if mpi else loading_library(header, installations)
+    library = find_library(mpi if first is None else first.launcher)
     is_for_srun = not header.content.groups.get("placement", {}).keys().isdisjoint(PLACEMENT)
     return under_srun(library) if is_for_srun else library

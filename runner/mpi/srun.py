@@ -116,7 +116,7 @@ class SrunLaunch(Adapter):
     counts_slots = False
     forwards_input = False
     daemons = frozenset({"slurmstepd", "slurmd", "slurmctld", "munged"})
-    hiccups: ClassVar[tuple[str, ...]] = ()
+    hiccups = ("Communication connection failure",)
     refusals: ClassVar[tuple[str, ...]] = (
         "srun: fatal:",
         "srun: unrecognized option",

@@ -16,11 +16,15 @@ from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource, read_source
+from autotune.publish.source_place import library_of_source
 from autotune.space import Setting
-from autotune.store import MachineInfo, Store
+from autotune.store import MachineInfo, MpiInfo, Store
+from autotune.store.keys import LAUNCHER
 from autotune.targets.executables import ExecutableFile
 from autotune.testing.format import evidence
 from runner.machine import describe_machine
+from runner.mpi.library import Library
+from runner.mpi.srun import is_srun
 from tests.publish.conftest import MakeStudy
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
@@ -54,6 +58,21 @@ def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: Make
         assert words in doubt.words
         with pytest.raises(UsageError, match="--force"):
             plan_files(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
+
+
+@pytest.mark.mpi
+def test_the_library_that_measured_loads_it_by_the_launcher_of_the_study(
+    store: Path, make_study: MakeStudy, library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where no PATH leads to it, and where the user names it."""
+    mpi = MpiInfo(library.family, library.version, path=library.bin)
+    sources = make_study(mpi=mpi, conditions={LAUNCHER: "srun"}), make_study(mpi=mpi)
+    monkeypatch.setenv("PATH", "/bin")
+    with Store.open(store) as opened:
+        for named in (None, library.bin):
+            srun, own = (library_of_source(each, "local", opened, named) for each in sources)
+            assert (srun.bin, own.bin) == (library.bin, library.bin)
+            assert (is_srun(srun.launcher), is_srun(own.launcher)) == (True, False)
 
 
 @pytest.mark.parametrize("change", ["rebuilt", "removed", "the same"])

@@ -94,6 +94,8 @@ def test_a_gain_is_found_published_obeyed_and_undone(open_mpi: Library, work: Pa
         line = ["salloc", "-Q", *job, "sh", "-c", loaded, "sh", str(script), paths, *program]
         own = os.environ | {"SLURM_CONF": conf} | adapter(open_mpi).python_variables({})
         obeyed = subprocess.check_output(line, env=own, text=True, timeout=60)
+        words = ("verify-published", *mpi, "--no-compare", str(script), "--json", "out.json")
+        autotune(conf, work, *words, job=job)
         words = ("unpublish", str(script), "--json", "out.json")
         autotune(conf, work, *words, job=job)
     assert float(obeyed.split()[2]) < 1
