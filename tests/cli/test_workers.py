@@ -49,6 +49,15 @@ echo seconds 0.5
 """
 
 
+def stored_runs(place: str) -> dict[int, float]:
+    """The runs of a database by their numbers, with their wall times; empty before there is one."""
+    if not Path(place).exists():
+        return {}
+    with Store.open(place) as store:
+        studies = store.studies()
+        return {run.id: run.record.wall_s for study in studies for run in store.runs(study.id)}
+
+
 def start(work: Path, number: int, *words: str) -> subprocess.Popen[str]:
     """A worker that measures whatever others do: it has a machine lock of its own."""
     environment = os.environ | {"AUTOTUNE_LOCK_FILE": str(work / f"lock{number}")}
@@ -192,6 +201,38 @@ def test_the_time_limit_of_a_job_is_said(
         end = find("slurm").end_of(job[1])
     assert end is not None
     assert (end.cause, end.limit) == ("time_limit", "00:01:00")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(missing_for_slurm() is not None, reason=str(missing_for_slurm()))
+def test_another_worker_goes_on_for_a_cancelled_one(
+    mpi_shell: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the user or the administrator (``scancel``), in a run: nothing that was stored is lost."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    words = ("--metric", "seconds (.*)", "--ranks", "1", "--scheduler", "slurm")
+    program = (mpi_shell, "sleep 1; echo seconds 0.5")
+    with slurm() as environment:
+        monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
+        search = start(
+            work, 1, *OPTIONS, *words, "--workers", "2", "--walltime", "5m", "--store", "r.db", "--json", "r.json",
+            "--", *program
+        )  # fmt: skip
+        assert search.stderr is not None
+        job = next(filter(None, (re.search(r"slurm: (\d+)", line) for line in search.stderr)))[1]
+        place = str(work / "r.db")
+        while not (before := stored_runs(place)):
+            assert search.poll() is None
+            time.sleep(0.2)
+        subprocess.run(["scancel", job], check=True)
+        _, err = search.communicate(timeout=120)
+        end = find("slurm").end_of(job)
+    assert search.returncode == 0, err
+    assert end is not None
+    assert end.cause == "cancelled"
+    after = stored_runs(place)
+    assert after.items() >= before.items()
+    assert len(after) > len(before)
 
 
 def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
