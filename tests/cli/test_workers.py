@@ -215,9 +215,9 @@ def test_another_worker_goes_on_for_a_cancelled_one(
     with slurm() as environment:
         monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
         search = start(
-            work, 1, *OPTIONS, *words, "--workers", "2", "--walltime", "5m", "--store", "r.db", "--json", "r.json",
-            "--", *program
-        )  # fmt: skip
+            *(work, 1, *OPTIONS, *words, "--workers", "2", "--walltime", "5m"),
+            *("--store", "r.db", "--json", "r.json", "--", *program),
+        )
         assert search.stderr is not None
         job = next(filter(None, (re.search(r"slurm: (\d+)", line) for line in search.stderr)))[1]
         place = str(work / "r.db")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 from dataclasses import replace
@@ -138,14 +139,14 @@ def test_a_line_of_srun_keeps_its_options_in_a_job() -> None:
 
 def reports(cpus: tuple[str, ...], distribution: str = "block") -> list[str]:
     return [
-        f"autotune-rank {rank} n{rank} {text} {boot_id()} 150 77 25 2 pmix {distribution} end"
+        f"autotune-rank {rank} n{rank} {text} {boot_id()} 300 77 50 2 pmix {distribution} end"
         for rank, text in enumerate(cpus)
     ]
 
 
 def test_masks_plugin_and_time_are_read_back(tmp_path: Path) -> None:
     lines = reports(("0-1", "2-3"))
-    assert cpu_s_here(lines) == pytest.approx((2 * 150 + 25) / os.sysconf("SC_CLK_TCK"))
+    assert cpu_s_here(lines) == pytest.approx((2 * 300 + 50) / 2 / os.sysconf("SC_CLK_TCK"))
     assert cpu_s_here([line.replace(boot_id(), "0" * 36) for line in lines]) == 0
     placement = {"cpu_bind": "cores", "distribution": "cyclic", "mpi_type": "pmix",
                  "cpus_per_task": "2"}  # fmt: skip
@@ -161,6 +162,20 @@ def test_masks_plugin_and_time_are_read_back(tmp_path: Path) -> None:
     assert read_back_placement(placement, ["0-3", "0-3"])["cpu_bind"].state == "altered"
     (tmp_path / REPORTED_FILE).write_text(lines[0])
     assert adapter(OPEN_MPI).probe(spec, tmp_path).bindings == ()
+
+
+def test_the_time_that_a_rank_reports_is_what_the_kernel_counts() -> None:
+    """In whole clock ticks each number would be half a tick too small, in the mean."""
+    words = with_rank_report(("/bin/sh", "-c", "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"))
+    environment = os.environ | {"SLURM_PROCID": "0", "SLURMD_NODENAME": "n0"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    (report,) = rank_reports(done.stderr.splitlines()).values()
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    ticks = (report.cpu_s - used_s) * os.sysconf("SC_CLK_TCK")
+    assert -2 <= ticks <= 2
+    assert report.cpu_s > 0
 
 
 def test_a_layout_is_that_of_a_step_of_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
