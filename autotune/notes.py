@@ -47,5 +47,17 @@ def lock_notes(say: Say) -> Callable[[LockNews], None]:
     return lambda news: say(Note(news.code, news.words, news.data))
 
 
+def once(say: Say) -> Say:
+    """Says each note only the first time, for work that looks several programs up."""
+    words: set[str] = set()
+
+    def say_new(note: Note) -> None:
+        if note.words not in words:
+            words.add(note.words)
+            say(note)
+
+    return say_new
+
+
 def unheard(note: Note) -> None:
     """Discards the note."""

@@ -19,6 +19,7 @@ from autotune.api.target import find_target
 from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
+from autotune.notes import Say
 from autotune.space import DEFAULT, Setting
 from autotune.space.commutativity import commutative_values
 from autotune.space.layout import LayoutMap
@@ -109,7 +110,7 @@ def _rules(
 
 
 def member(
-    cell: Cell, place: TargetRequest, space: str | None, rules: bool = False
+    cell: Cell, place: TargetRequest, space: str | None, say: Say, rules: bool = False
 ) -> ClassProgram:
     """A cell of a dataset as a program here, on the cluster and MPI library of ``place``.
 
@@ -119,7 +120,7 @@ def member(
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
     program = {"app": name, "input": cell.input or None, "ranks": cell.ranks}
-    target = find_target(place.model_copy(update=program))
+    target = find_target(place.model_copy(update=program), say)
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
@@ -135,7 +136,7 @@ def _program(target: Target, space: str | None, *, held_out: bool, rules: bool) 
 
 
 def outsider(
-    words: Sequence[str], place: TargetRequest, space: str | None, rules: bool = False
+    words: Sequence[str], place: TargetRequest, space: str | None, say: Say, rules: bool = False
 ) -> ClassProgram:
     """A held-out program, from the words APP, INPUT and RANKS; ``rules`` as of :func:`member`.
 
@@ -150,7 +151,7 @@ def outsider(
             code="classwide.held_out",
         )
     program = {"app": name, "input": input_name or None, "ranks": ranks}
-    target = find_target(place.model_copy(update=program))
+    target = find_target(place.model_copy(update=program), say)
     return _program(target, space, held_out=True, rules=rules)
 
 

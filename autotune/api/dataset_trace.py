@@ -7,12 +7,13 @@ import shlex
 from collections.abc import Sequence
 
 from autotune.api.features import traced_features
-from autotune.api.target import find_target
+from autotune.api.target import find_target, to_stderr
 from autotune.datasets.card import Cell
 from autotune.datasets.catalog import is_shipped
 from autotune.datasets.dataset import FEATURES, Dataset
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
+from autotune.notes import once
 from autotune.prediction.layout_examples import has_layouts
 from autotune.targets.request import TargetRequest
 from autotune.wording import count
@@ -44,6 +45,7 @@ def trace_cells(
         )
     if not run_recorded:
         _refuse_arguments(cells)
+    say = once(to_stderr)
     for cell in cells:
         path = place / f"{cell.key}.json"
         words = TargetRequest(
@@ -54,7 +56,7 @@ def trace_cells(
             mpi=mpi,
             command="dataset trace",
         )
-        target = find_target(words)
+        target = find_target(words, say)
         if cell.args is not None:
             app = with_args(target.app, cell.input or target.app.usual_input, cell.args)
             target = dataclasses.replace(target, app=app)

@@ -9,6 +9,7 @@ from autotune.cli.anova import one_source
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
+from autotune.notes import once
 from autotune.terminal.render import interruption, print_line, to_stderr, write_document
 
 if TYPE_CHECKING:
@@ -64,12 +65,14 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         spaces = [
             request.space or (dataset_runs.space_name(cell) if rules else None) for cell in cells
         ]
+        say = once(to_stderr)
         programs = [
-            member(cell, target_request, space, rules)
+            member(cell, target_request, space, say, rules)
             for cell, space in zip(cells, spaces, strict=True)
         ]
         programs += [
-            outsider(words, target_request, request.space, rules) for words in held_out_programs
+            outsider(words, target_request, request.space, say, rules)
+            for words in held_out_programs
         ]
         targets = [program.target for program in programs]
         common_library(targets, "choose one with --mpi, or programs with --apps")
