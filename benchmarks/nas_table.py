@@ -168,7 +168,7 @@ def measure(asked: Question, cells: Cells, bed: Bed, given: argparse.Namespace) 
     )
     result = found.result
     if not result:
-        return row | {"status": "failed", "reason": found.text.splitlines()[-1:]}
+        return row | {"status": "failed", "reason": "".join(found.text.splitlines()[-1:])}
     return row | {
         "status": result["status"],
         "gain": result["gain"],
@@ -215,7 +215,7 @@ def answer(row: Row) -> str:
     if status == "recommended":
         return gain_words(row)
     words = {"keep_default": "default stands", "inconclusive": "default stands (not decided)"}
-    said = words.get(f"{status}", f"open: {status}")
+    said = words.get(f"{status}") or ": ".join(["open", *filter(None, (status, row.get("reason")))])
     return f"{said}: {gain_words(row['finalist'])}" if row.get("finalist") else said
 
 
