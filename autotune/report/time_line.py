@@ -116,7 +116,9 @@ def worker_times(time_line: TimeLine) -> list[TimeLineRow]:
             runs = sum(row[3] - row[2] for row in own if row[1] >= 0)
             waits = sum(row[3] - row[2] for row in own if row[1] < 0)
             ranks = tuple(sorted({row[1] for row in own if row[1] >= 0}))
-            rows.append(TimeLineRow(process, worker, ranks, runs, waits, end - runs - waits))
+            # Two neighbouring lapses may overlap by what reading the clock takes.
+            between = max(0.0, end - runs - waits)
+            rows.append(TimeLineRow(process, worker, ranks, runs, waits, between))
     return rows
 
 
