@@ -1,6 +1,7 @@
 """The smallest useful task of MATE, of C over MPI and of charm4py: METG(50 %) of a stencil.
 
     python -m benchmarks.mate_metg [--rounds 12] [--charm4py PYTHON] [--json FILE]
+    python -m benchmarks.mate_metg --nodes 2 4 8 [--latency-ms 0.3 1 3] [--rounds 6]
 
 The program is a stencil in one dimension, 8 points wide: each task needs the tasks of the iteration
 before of its point and of the point's two neighbours. A task's body is a chain of dependent
@@ -18,12 +19,20 @@ Edges: "inside" by memory or dependencies, "boundary" by messages between proces
 message for every edge. --charm4py names a Python that has charm4py:
     python -m venv PLACE && PLACE/bin/pip install charm4py
 Needs a machine without other work.
+
+With --nodes the programs of two processes run with one process on each node of a testbed instead
+(root), for each number of nodes and each latency, with granularities from a fiftieth of the latency
+to five times as long. Nodes share cores if there are more of them than cores; then efficiency
+counts the cores, and one node computes while another waits, which no network of real nodes allows.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import itertools
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -36,11 +45,20 @@ import numpy as np
 
 from autotune.errors import UsageError, WorkError
 from benchmarks.common import ROOT, options, report, run_benchmark, table
+from benchmarks.harness.bed import Bed
 from benchmarks.harness.bench import Bench, interleaved
 from benchmarks.harness.launches import Place
 from benchmarks.metg import WIDTH, start_value
-from benchmarks.metg.granularity import ABOVE, BELOW, efficiency, figure, lengths, metg
-from benchmarks.metg.programs import Program, programs
+from benchmarks.metg.granularity import (
+    ABOVE,
+    BELOW,
+    efficiency,
+    figure,
+    lengths,
+    lengths_for,
+    metg,
+)
+from benchmarks.metg.programs import Program, far_programs, programs
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter
@@ -54,6 +72,9 @@ DISTURBED = 1.1
 """A round counts if its longest tasks took at most this times the program's best time for them."""
 REFERENCE_STEPS = 1_000_000
 QUICK_LENGTHS = 5
+NODES = (2, 4, 8)
+"""Numbers of nodes that divide the points."""
+Figures = dict[str, Any]
 
 
 @dataclass
@@ -267,39 +288,17 @@ def require_charm4py(interpreter: str | None) -> None:
         )
 
 
-def main() -> None:
-    """Measure, print the tables and write the figures."""
-    parser = options(__doc__)
-    add = parser.add_argument
-    add("--rounds", type=int, default=12)
-    add("--minutes", type=float, default=5.5, help="begin no round that would end after that")
-    add("--only", metavar="TEXT", help="only programs whose row has this text")
-    add("--charm4py", metavar="PYTHON", help="a Python that has charm4py")
-    add("--mpi", help="as for autotune: a family, a directory or a launcher")
-    add("--quick", action="store_true", help="one short round of few lengths, not for figures")
-    given = parser.parse_args()
-    if given.rounds < 1:
-        raise UsageError(f"--rounds {given.rounds}: expected 1 or more", code="benchmark.rounds")
-    place = Place.of(mpi=given.mpi)
-    require_charm4py(given.charm4py)
-    with contextlib.ExitStack() as stack:
-        if not given.quick:
-            stack.enter_context(MachineLock("exclusive"))
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        guard = not (given.guard or given.quick)
-        runner = stack.enter_context(Runner(adapter(place.library), guard=guard))
-        rows = chosen(programs(place.library, scratch, given.charm4py), given.only)
-        measured = [p for p in rows if not p.missing]
-        one_step = step_us(0.05 if given.quick else 1.0)
-        steps = lengths(one_step, QUICK_LENGTHS if given.quick else None)
-        granularity = [one_step * count for count in steps]
-        rounds, case_s = (1, CASE_S / 5) if given.quick else (given.rounds, CASE_S)
-        stencils = Stencils(place, Bench(runner), steps)
-        sweeps = measure(stencils, measured, rounds, given.minutes, case_s)
-    letters = {p.name: chr(ord("A") + n) for n, p in enumerate(measured)}
+def show(
+    rows: Sequence[Program], sweeps: Sequence[Sweep], steps: list[int], step: float
+) -> Figures:
+    """Print efficiencies and METG of the programs; the figures for the JSON document.
+
+    ``step``: microseconds of one step of the chain.
+    """
+    granularity = [step * count for count in steps]
+    letters = {s.program.name: chr(ord("A") + n) for n, s in enumerate(sweeps)}
     if sweeps:
         print_efficiencies(steps, granularity, sweeps, "".join(letters.values()))
-    found = {s.program.name: summary(s, granularity) for s in sweeps}
     print("\nMETG(50 %) in us over the rounds; best: of the smallest time of each length")
     if sweeps:
         table([metg_row(letters[s.program.name], s, granularity) for s in sweeps])
@@ -310,18 +309,88 @@ def main() -> None:
     if any(dropped.values()):
         listed = ", ".join(f"{letters[name]} {count}" for name, count in dropped.items() if count)
         print(f"rounds dropped, of {len(sweeps[0].wall_s)}: {listed}")
-    print()
-    figures = {
-        "library": f"{place.library.family} {place.library.version}",
+    print(flush=True)
+    return {
         "rounds": len(sweeps[0].wall_s) if sweeps else 0,
-        "step_ns": round(1e3 * one_step, 4),
         "granularity_us": [round(g, 5) for g in granularity],
-        "metg_us": {name: as_json(row) for name, row in found.items()},
+        "metg_us": {s.program.name: as_json(summary(s, granularity)) for s in sweeps},
         "dropped": dropped,
         "not_measured": {p.name: p.missing for p in rows if p.missing},
         "runs": {s.program.name: {"iterations": s.iterations, "wall_s": s.wall_s} for s in sweeps},
     }
-    report("mate_metg", figures, given.json)
+
+
+def on_this_node(given: argparse.Namespace, step: float, case_s: float) -> Figures:
+    """The figures of all programs on this machine."""
+    place = Place.of(mpi=given.mpi)
+    with contextlib.ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        guard = not (given.guard or given.quick)
+        runner = stack.enter_context(Runner(adapter(place.library), guard=guard))
+        rows = chosen(programs(place.library, scratch, given.charm4py), given.only)
+        steps = lengths(step, QUICK_LENGTHS if given.quick else None)
+        stencils = Stencils(place, Bench(runner), steps)
+        sweeps = measure(
+            stencils, [p for p in rows if not p.missing], given.rounds, given.minutes, case_s
+        )
+    return show(rows, sweeps, steps, step)
+
+
+def between_nodes(given: argparse.Namespace, step: float, case_s: float) -> Figures:
+    """The figures of the programs of several processes for each number of nodes and latency."""
+    found: Figures = {}
+    with Bed() as bed, tempfile.TemporaryDirectory() as scratch:
+        for nodes, latency_ms in itertools.product(given.nodes, given.latency_ms):
+            place = Place.of(bed.up(nodes, latency_ms), given.mpi)
+            count = QUICK_LENGTHS if given.quick else None
+            steps = lengths_for(step, 1e3 * latency_ms, count)
+            rows = chosen(far_programs(place.library, Path(scratch), nodes), given.only)
+            runner = Runner(
+                adapter(place.library),
+                guard=not (given.guard or given.quick),
+                own_processes=place.own_processes,
+            )
+            with runner:
+                sweeps = measure(
+                    Stencils(place, Bench(runner), steps),
+                    [p for p in rows if not p.missing],
+                    given.rounds,
+                    given.minutes,
+                    case_s,
+                )
+            title = f"{nodes} nodes, {latency_ms:g} ms"
+            print(f"{title}, on {min(nodes, len(os.sched_getaffinity(0)))} cores")
+            found[title] = show(rows, sweeps, steps, step)
+    return found
+
+
+def main() -> None:
+    """Measure, print the tables and write the figures."""
+    parser = options(__doc__)
+    add = parser.add_argument
+    add("--rounds", type=int, default=12)
+    add("--minutes", type=float, default=5.5, help="begin no round that would end after that")
+    add("--only", metavar="TEXT", help="only programs whose row has this text")
+    add("--nodes", type=int, nargs="+", choices=NODES, default=[], help="of testbeds; 2, 4, 8")
+    add("--latency-ms", type=float, nargs="+", default=[0.3, 1.0, 3.0], help="of these, each way")
+    add("--charm4py", metavar="PYTHON", help="a Python that has charm4py")
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
+    add("--quick", action="store_true", help="one short round of few lengths, not for figures")
+    given = parser.parse_args()
+    if given.rounds < 1:
+        raise UsageError(f"--rounds {given.rounds}: expected 1 or more", code="benchmark.rounds")
+    if min(given.latency_ms) <= 0:
+        raise UsageError("--latency-ms: expected above 0", code="benchmark.network")
+    library = Place.of(mpi=given.mpi).library
+    require_charm4py(given.charm4py)
+    if given.quick:
+        given.rounds = 1
+    case_s = CASE_S / 5 if given.quick else CASE_S
+    with contextlib.nullcontext() if given.quick else MachineLock("exclusive"):
+        step = step_us(0.05 if given.quick else 1.0)
+        found = (between_nodes if given.nodes else on_this_node)(given, step, case_s)
+    figures = {"library": f"{library.family} {library.version}", "step_ns": round(1e3 * step, 4)}
+    report("mate_metg", figures | ({"places": found} if given.nodes else found), given.json)
 
 
 if __name__ == "__main__":

@@ -1,136 +1,245 @@
-"""Every NAS-style kernel at 4 ranks: seconds, share of time in MPI, and the gain by tuning.
+"""What tuning gains for every NAS-style kernel, on one node and on nodes of a testbed.
 
-    python -m benchmarks.nas_table --keep DIR [--kernels cg mg] [--json FILE]
+    python -m benchmarks.nas_table --keep DIR [--places 1x2 2x2 4x4] [--strategies ga auto]
+                                   [--kernels cg mg] [--runs 60] [--list] [--json FILE]
 
-Each kernel gets some runs under the default, then ``autotune search --strategy ga --trials 40``.
-The answer is a gain with its 95 % interval, or that the default stays. The classes are those that
-take about 0.5 to 2 seconds at 4 ranks on two cores; ``--budget`` limits each search.
+A place is NODESxRANKS: 1x2 is this machine with 2 ranks, 2x2 and 4x4 are testbeds of 2 and 4 nodes
+with ``--latency-ms`` (1) each way and 1 Gbit/s. BT and SP need a square number of ranks: they take
+the next one. Each cell, a kernel at a place, is searched by each strategy: some runs of the
+default, then ``autotune search --runs 60``, in which every launch counts, rejected ones too. The
+answer is a gain with its 95 % interval, or that the default stands, with the interval of the best
+finalist of the proof. The classes are those that take about a second on two cores.
 
-Each finished kernel is stored in DIR as JSON and not run again. The searches store their runs in
-DIR/results.db, so that an interrupted one (Ctrl-C, a kill) continues with the same command.
+Each finished search is stored in DIR as JSON and not run again. The searches store their runs in
+DIR/STRATEGY.db, so that an interrupted one (Ctrl-C, a kill) continues with the same command, and
+none knows the runs of the other strategy.
+``--list`` shows what is open and how long it takes, and runs nothing. A testbed needs root.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import math
+import re
 import statistics
-import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import autotune, options, rejected_share, report, run_benchmark, table
+from benchmarks.common import (
+    autotune,
+    options,
+    positive,
+    rejected_share,
+    report,
+    run_benchmark,
+    table,
+)
+from benchmarks.harness.bed import Bed
 from benchmarks.harness.bench import Bench, Busy
+from benchmarks.harness.cells import START_S, Cell, Cells, Row
 from benchmarks.harness.launches import Place
-from runner.files import write_atomically
 
 CLASSES = {
     "is": "B", "ep": "W", "cg": "A", "mg": "A", "ft": "A", "lu": "W", "bt": "W", "sp": "W",
 }  # fmt: skip
+SQUARE = ("bt", "sp")
+"""Kernels that run only on square numbers of ranks."""
 RUNS = 3
+SECONDS = 1.5
+"""Of a run, expected before one is known."""
 DECIDED = {"recommended", "keep_default", "inconclusive"}
 """Status of a search that is over; a search with another status is tried again by the next call."""
-Row = dict[str, Any]
+
+
+def square_ranks(kernel: str, ranks: int) -> int:
+    """The ranks of a kernel where others have so many: the next square for BT and SP."""
+    return math.ceil(math.sqrt(ranks)) ** 2 if kernel in SQUARE else ranks
+
+
+@dataclass(frozen=True)
+class Question:
+    """A search: what is tuned, where and how."""
+
+    kernel: str
+    problem: str
+    nodes: int
+    ranks: int
+    latency_ms: float
+    strategy: str
+    runs: int
+
+    @property
+    def cell(self) -> str:
+        """The kernel at its place."""
+        far = f"-{self.latency_ms:g}ms" if self.nodes > 1 else ""
+        return f"nas-{self.kernel}-{self.problem}-{self.nodes}x{self.ranks}{far}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.cell}-{self.strategy}-{self.runs}"
+
+
+def nodes_and_ranks(text: str) -> tuple[int, int]:
+    """A place on the command line."""
+    found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
+    if found is None or int(found[1]) > int(found[2]):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected NODESxRANKS such as 2x4")
+    return int(found[1]), int(found[2])
 
 
 def parser() -> argparse.ArgumentParser:
     made = options(__doc__)
     add = made.add_argument
-    add("--keep", type=Path, required=True, metavar="DIR", help="finished kernels and the database")
+    add("--keep", type=Path, required=True, metavar="DIR", help="finished cells and the database")
     add("--kernels", nargs="+", choices=list(CLASSES), default=list(CLASSES), help="default: all")
     add("--class", dest="problem", choices="SWAB", help="for all; default: as they take a second")
-    add("--ranks", type=int, default=4)
-    add("--trials", type=int, default=40)
-    add("--budget", default="170s", help="machine time of one search; default 170s")
+    add(
+        "--places", nargs="+", type=nodes_and_ranks, default=[(1, 2), (2, 2), (4, 4)],
+        metavar="NODESxRANKS", help="default: 1x2 2x2 4x4",
+    )  # fmt: skip
+    add("--strategies", nargs="+", default=["ga", "auto"], help="default: ga auto")
+    add("--runs", type=positive, default=60, help="launches of one search at most; default 60")
+    add("--latency-ms", type=float, default=1.0, help="between nodes, each way")
+    add("--list", action="store_true", help="what is open and how long it takes; run nothing")
     return made
+
+
+def questions(given: argparse.Namespace) -> dict[str, Question]:
+    """All searches by name: place after place, so that each testbed is brought up once."""
+    every = [
+        Question(
+            kernel, given.problem or CLASSES[kernel], nodes, square_ranks(kernel, ranks),
+            given.latency_ms, strategy, given.runs,
+        )
+        for nodes, ranks in given.places
+        for kernel in given.kernels
+        for strategy in given.strategies
+    ]  # fmt: skip
+    return {one.name: one for one in every}
 
 
 def main() -> int:
     given = parser().parse_args()
-    given.keep.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
-    for number, kernel in enumerate(given.kernels, start=1):
-        problem = given.problem or CLASSES[kernel]
-        path = place(given, kernel, problem)
-        row = kept(path)
-        if row is None:
-            row = measure(given, kernel, problem)
-            if row.get("status") in DECIDED:
-                write_atomically(path, json.dumps(row, indent=2) + "\n")
-        rows.append(row)
-        print(f"{number}/{len(given.kernels)} {kernel}: {answer(row)}", file=sys.stderr, flush=True)
-    table([cells(row) for row in rows])
-    open_ = [row["kernel"] for row in rows if row.get("status") not in DECIDED]
-    figures = {"trials": given.trials, "guard": not given.guard, "open": open_, "rows": rows}
+    asked = questions(given)
+    cells = Cells(
+        given.keep,
+        [
+            Cell(name, (one.runs + RUNS + 1) * (SECONDS + START_S), f"{one.nodes}")
+            for name, one in asked.items()
+        ],
+        decided=lambda row: row.get("status") in DECIDED,
+    )
+    if given.list:
+        cells.show()
+        return 0
+    with Bed() as bed:
+        rows = cells.complete(lambda cell: measure(asked[cell.name], cells, bed, given), answer)
+    table([line(row) for row in rows])
+    open_ = [cell.name for cell in cells.open()]
+    figures = {"runs": given.runs, "guard": not given.guard, "open": open_, "rows": rows}
     report("nas table", figures, given.json)
     return 1 if open_ else 0
 
 
-def measure(given: argparse.Namespace, kernel: str, problem: str) -> Row:
+def measure(asked: Question, cells: Cells, bed: Bed, given: argparse.Namespace) -> Row:
     """The default's seconds and share of MPI, then the search; ``status`` says how it ended."""
-    row: Row = {"kernel": kernel, "class": problem, "ranks": given.ranks}
-    target = Place.of().target(f"nas-{kernel}", problem, given.ranks, timeout_s=1200.0)
+    cluster = bed.up(asked.nodes, asked.latency_ms)
+    row: Row = {
+        "kernel": asked.kernel, "class": asked.problem, "nodes": asked.nodes,
+        "ranks": asked.ranks, "strategy": asked.strategy,
+    }  # fmt: skip
     try:
-        with target.locked_runner(guard=not given.guard) as runner:
-            bench = Bench(runner, give_up=6, quiet_s=20.0)
-            runs = [bench.run(target.spec(None)).extra for _ in range(RUNS + 1)][1:]
+        row |= default_figures(asked, cluster, cells, given)
     except Busy as reason:
         return row | {"status": "too_noisy", "reason": f"{reason}"}
-    for name, key in (("seconds", "solver_s"), ("mpi_share", "mpi_share"), ("mops", "mops")):
-        row[name] = statistics.median(extra[key] for extra in runs)
     found = autotune(
-        *("search", "--app", f"nas-{kernel}", "--input", problem),
-        *("--ranks", f"{given.ranks}", "--strategy", "ga", "--trials", f"{given.trials}"),
-        *("--budget", given.budget, "--store", str(given.keep / "results.db"), *given.guard),
-        *("--params-file", str(given.keep / f"nas-{kernel}.conf")),
+        *("search", "--app", f"nas-{asked.kernel}", "--input", asked.problem),
+        *("--cluster", cluster, "--ranks", f"{asked.ranks}", "--strategy", asked.strategy),
+        *(
+            "--runs",
+            f"{asked.runs}",
+            "--store",
+            str(given.keep / f"{asked.strategy}.db"),
+            *given.guard,
+        ),
+        *("--params-file", str(given.keep / f"{asked.name}.conf"), *given.guard),
         timeout_s=3600,
     )
     result = found.result
     if not result:
-        return row | {"status": "failed", "reason": found.text.splitlines()[-1:]}
+        return row | {"status": "failed", "reason": "".join(found.text.splitlines()[-1:])}
     return row | {
         "status": result["status"],
         "gain": result["gain"],
         "ci": result["gain_ci95"],
+        "finalist": best_finalist(result),
         "setting": result["recommended"]["setting"],
+        "runs": result["search_runs"] + result["confirmation_runs"],
         "rejected": rejected_share(result),
-        "wall_s": found.wall_s,
         "result": result,
     }
 
 
-def place(given: argparse.Namespace, kernel: str, problem: str) -> Path:
-    """The file of one question; other ranks or trials have another file."""
-    folder: Path = given.keep
-    return folder / f"nas-{kernel}-{problem}-{given.ranks}-{given.trials}.json"
+def default_figures(
+    asked: Question, cluster: str, cells: Cells, given: argparse.Namespace
+) -> dict[str, float]:
+    """The default's figures: those of the cell's search by another strategy, else measured."""
+    names = ("seconds", "mpi_share", "mops")
+    for other in cells.folder.glob(f"{asked.cell}-*.json"):
+        if (known := cells.kept(other.stem)) is not None and "seconds" in known:
+            return {name: known[name] for name in names}
+    target = Place.of(cluster).target(
+        f"nas-{asked.kernel}", asked.problem, asked.ranks, timeout_s=1200.0
+    )
+    with target.locked_runner(guard=not given.guard) as runner:
+        bench = Bench(runner, give_up=6, quiet_s=20.0)
+        runs = [bench.run(target.spec(None)).extra for _ in range(RUNS + 1)][1:]
+    keys = ("solver_s", "mpi_share", "mops")
+    return {
+        name: statistics.median(extra[key] for extra in runs)
+        for name, key in zip(names, keys, strict=True)
+    }
 
 
-def kept(path: Path) -> Row | None:
-    """The stored result of a kernel; one that is not decided is measured again."""
-    row = json.loads(path.read_text()) if path.exists() else {}
-    return row if row.get("status") in DECIDED else None
+def best_finalist(result: dict[str, Any]) -> dict[str, Any] | None:
+    """Gain and interval of the fastest setting of the proof; None without a proof."""
+    tried = [one for one in result["finalists"] if one["gain"] is not None]
+    best = max(tried, key=lambda one: one["gain"], default=None)
+    return best and {"gain": best["gain"], "ci": best["gain_ci"], "pairs": best["blocks"]}
 
 
 def answer(row: Row) -> str:
     """The answer of the search, in words."""
     status = row.get("status")
     if status == "recommended":
-        low, high = (f"{end:+.1%}" if end is not None else "open" for end in row["ci"])
-        return f"{row['gain']:+.1%} ({low} to {high})"
+        return gain_words(row)
     words = {"keep_default": "default stands", "inconclusive": "default stands (not decided)"}
-    return words.get(f"{status}", f"open: {status}")
+    said = words.get(f"{status}") or ": ".join(["open", *filter(None, (status, row.get("reason")))])
+    return f"{said}: {gain_words(row['finalist'])}" if row.get("finalist") else said
 
 
-def cells(row: Row) -> dict[str, str]:
+def gain_words(gain: dict[str, Any]) -> str:
+    """A gain with its interval, or with the number of its pairs if they are too few for one."""
+    ends = [f"{end:+.1%}" if end is not None else "open" for end in gain["ci"] or (None, None)]
+    few = ends == ["open", "open"] and "pairs" in gain
+    said = f"{gain['pairs']} pairs" if few else " to ".join(ends)
+    return f"{gain['gain']:+.1%} ({said})"
+
+
+def line(row: Row) -> dict[str, str]:
     """A line of the table, with the setting if one was proven."""
     known = "seconds" in row
     setting = ",".join(f"{k}={v}" for k, v in (row.get("setting") or {}).items())
     return {
         "kernel": row["kernel"].upper(),
         "class": row["class"],
+        "nodes": f"{row['nodes']}",
         "ranks": f"{row['ranks']}",
         "seconds": f"{row['seconds']:.3f}" if known else "-",
         "in MPI": f"{row['mpi_share']:.0%}" if known else "-",
+        "by": row["strategy"],
+        "runs": f"{row.get('runs', '-')}",
         "gain of tuning": answer(row),
         "setting": setting or "-",
     }

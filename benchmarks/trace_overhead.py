@@ -12,7 +12,6 @@ interval includes the goal.
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 import sys
 import tempfile
@@ -24,19 +23,18 @@ from benchmarks.common import conclude, options, run_benchmark, table
 from benchmarks.harness.bench import Bench, interleaved
 from benchmarks.harness.figures import speedup
 from benchmarks.harness.launches import Place
+from benchmarks.nas_table import square_ranks
 from runner.trace.build import make_cache, profiling_library
 from runner.trace.run import DIRECTORY, with_variables
 
 GOAL = 0.03
 KERNELS = ("is", "ep", "cg", "mg", "ft", "lu", "sp", "bt")
-SQUARE = ("sp", "bt")
-"""Kernels that run only on square numbers of ranks; the next square is taken."""
 PLAIN, TRACED = "plain", "traced"
 
 
 def measure(kernel: str, given: argparse.Namespace) -> dict[str, Any]:
     """The row of a kernel."""
-    ranks = math.ceil(math.sqrt(given.ranks)) ** 2 if kernel in SQUARE else given.ranks
+    ranks = square_ranks(kernel, given.ranks)
     target = Place.of().target(f"nas-{kernel}", given.input, ranks)
     plain = target.spec(None)
     library = str(profiling_library(target.library))

@@ -42,8 +42,8 @@ def report(
         Path | None,
         opt(
             "--time-line FILE",
-            "Add who computes and who waits: a file that a MATE program wrote with --time-line. "
-            "Only with STUDY.",
+            "Add who computes, who waits and who sends to whom: a file that a MATE program wrote "
+            "with --time-line. Only with STUDY.",
         ),
     ] = None,
     features: Annotated[
@@ -111,12 +111,12 @@ def report(
 def _program_sections(time_line: Path | None, features: Path | None) -> list[Section]:
     """The sections about the program; raises UsageError for a file that is none of these."""
     from autotune.api.features import read_features
-    from autotune.report.time_line import read_time_line, time_line_section
+    from autotune.report.time_line import read_time_line, time_line_sections
     from autotune.report.traffic import traffic_section
 
     sections = []
     if time_line is not None:
-        sections.append(time_line_section(read_time_line(time_line)))
+        sections += time_line_sections(read_time_line(time_line))
     if features is not None:
         sections.append(traffic_section(read_features(features)))
     return sections

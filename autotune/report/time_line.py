@@ -1,19 +1,20 @@
-"""The time line of a MATE run as a table and a picture: who computes, who waits."""
+"""The time line of a MATE run: who computes, who waits, what regions take, who sends to whom."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from autotune.config.validated import validate
 from autotune.errors import UsageError
 from autotune.report.page import PageTable, Section
 from runner.files import MIB, read_user_file
 from runner.files.json_text import parse_json
+from runner.trace.partners import Pair, Partners
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,16 +26,36 @@ BINS = 1500
 WAITING, BETWEEN = -1, -2
 """What a worker does beside ranks: it waits, or it schedules (no lapse says what it does)."""
 
+LARGEST_RANK = 1 << 20
 Lapse = tuple[int, int, float, float]
+Rank = Annotated[int, Field(ge=0, lt=LARGEST_RANK)]
+Count = Annotated[int, Field(ge=0)]
 
 
 class ProcessTimeLine(BaseModel):
-    """One process: rows of worker, rank (-1: it waits), begin and end in seconds."""
+    """One process: rows of worker, rank (-1: it waits), begin and end in seconds.
+
+    ``ranks`` are its own, global ones. ``tasks``: executions of regions, rows of worker, rank,
+    number of the region in ``regions``, begin and end in seconds. ``messages``: rows of sender,
+    receiver, messages and bytes. ``cut``: recording ended before the run did. Files of older
+    versions have only the first two.
+    """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     workers: int = Field(ge=1, le=4096)
     lapses: list[Lapse]
+    ranks: list[Rank] = []
+    regions: list[str] = []
+    tasks: list[tuple[int, int, Count, float, float]] = []
+    messages: list[tuple[Rank, Rank, Count, Count]] = []
+    cut: bool = False
+
+    @model_validator(mode="after")
+    def _numbers(self) -> ProcessTimeLine:
+        if any(task[2] >= len(self.regions) for task in self.tasks):
+            raise ValueError(f"a task has a region of a number above {len(self.regions) - 1}")
+        return self
 
 
 class TimeLine(BaseModel):
@@ -61,6 +82,17 @@ class TimeLineRow:
     between_s: float
 
 
+@dataclass(frozen=True)
+class RegionRow:
+    """The executions of a region in all ranks; ``share`` is of the time in all regions."""
+
+    name: str
+    executions: int
+    total_s: float
+    longest_s: float
+    share: float
+
+
 def read_time_line(path: Path) -> TimeLine:
     """The time line in a file; raises UsageError for a file that is none."""
     try:
@@ -84,12 +116,75 @@ def worker_times(time_line: TimeLine) -> list[TimeLineRow]:
             runs = sum(row[3] - row[2] for row in own if row[1] >= 0)
             waits = sum(row[3] - row[2] for row in own if row[1] < 0)
             ranks = tuple(sorted({row[1] for row in own if row[1] >= 0}))
-            rows.append(TimeLineRow(process, worker, ranks, runs, waits, end - runs - waits))
+            # Two neighbouring lapses may overlap by what reading the clock takes.
+            between = max(0.0, end - runs - waits)
+            rows.append(TimeLineRow(process, worker, ranks, runs, waits, between))
     return rows
 
 
-def time_line_section(time_line: TimeLine) -> Section:
-    """The section of a page: a row for each worker, drawn and in numbers."""
+def region_times(time_line: TimeLine) -> list[RegionRow]:
+    """The regions that were recorded, the one with the most time first."""
+    seconds: dict[str, list[float]] = {}
+    for part in time_line.processes:
+        for _, _, region, begin, end in part.tasks:
+            seconds.setdefault(part.regions[region], []).append(end - begin)
+    whole = sum(map(sum, seconds.values())) or 1.0
+    rows = [
+        RegionRow(name, len(own), sum(own), max(own), sum(own) / whole)
+        for name, own in seconds.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.total_s, row.name))
+
+
+def rank_messages(time_line: TimeLine) -> Partners | None:
+    """The messages between ranks, with the process of each rank as its place; None without any.
+
+    Raises UsageError if a message goes to a rank that no process has.
+    """
+    places = {
+        rank: number for number, part in enumerate(time_line.processes) for rank in part.ranks
+    }
+    pairs = [Pair(*row) for part in time_line.processes for row in part.messages]
+    if not pairs:
+        return None
+    known = places.keys() == {*range(len(places))}
+    if not known or any(not {pair.sender, pair.receiver} <= places.keys() for pair in pairs):
+        raise UsageError(
+            "the time line has messages of ranks that no process has; expected the file that a "
+            "MATE program wrote with --time-line",
+            code="time_line.unreadable",
+        )
+    return Partners(tuple(places[rank] for rank in range(len(places))), tuple(pairs))
+
+
+def cut_words(time_line: TimeLine) -> str:
+    """A sentence that says up to when a run was recorded; "" for a complete one."""
+    ends = [
+        max((row[3] for row in part.lapses), default=0.0)
+        for part in time_line.processes
+        if part.cut
+    ]
+    if not ends:
+        return ""
+    return (
+        f"Recording was full after {1e3 * min(ends):.1f} ms; what came later is only in the "
+        "messages."
+    )
+
+
+def time_line_sections(time_line: TimeLine) -> list[Section]:
+    """The sections of a page: who computes and who waits, and the messages between ranks."""
+    from autotune.report.traffic import messages_section
+
+    partners = rank_messages(time_line)
+    sections = [_workers_section(time_line)]
+    if partners is not None:
+        sections.append(messages_section("Messages between ranks on MATE", partners, "processes"))
+    return sections
+
+
+def _workers_section(time_line: TimeLine) -> Section:
+    """A row for each worker, drawn and in numbers, and one for each region."""
     times = worker_times(time_line)
     total = sum(row.runs_s + row.waits_s + row.between_s for row in times)
     waits = sum(row.waits_s for row in times)
@@ -107,11 +202,26 @@ def time_line_section(time_line: TimeLine) -> Section:
         f"{waits / total if total else 0.0:.0%} of their time. White: a worker waits."
     )
     columns = ("process", "worker", ">ranks", ">runs, ms", ">waits, ms", ">between, ms")
+    tables = [PageTable("Time of each worker", columns, rows)]
+    if regions := region_times(time_line):
+        cells = tuple(
+            (
+                row.name,
+                f"{row.executions}",
+                f"{1e3 * row.total_s:.1f}",
+                f"{1e6 * row.total_s / row.executions:.1f}",
+                f"{1e6 * row.longest_s:.1f}",
+                f"{row.share:.0%}",
+            )
+            for row in regions
+        )
+        names = ("region", ">executions", ">ms", ">mean, us", ">longest, us", ">share")
+        tables.append(PageTable("Time of each region", names, cells))
     return Section(
         "Who computes, who waits",
-        words=(sentence,),
+        words=tuple(filter(None, (sentence, cut_words(time_line)))),
         figures=(time_line_picture(time_line, "Ranks that each worker runs, by colour"),),
-        tables=(PageTable("Time of each worker", columns, rows),),
+        tables=tuple(tables),
     )
 
 

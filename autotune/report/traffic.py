@@ -11,6 +11,7 @@ from autotune.wording import count, size_words
 
 if TYPE_CHECKING:
     from runner.trace import Features
+    from runner.trace.partners import Partners
 
 LARGEST_MATRIX = 256
 """Largest number of ranks that are drawn one by one; of more, groups of ranks are."""
@@ -27,18 +28,25 @@ def traffic_section(features: Features) -> Section:
             "too many pairs do; expected those of a program whose ranks send messages",
             code="page.no_messages",
         )
-    group = -(-features.ranks // LARGEST_MATRIX)
-    size = -(-features.ranks // group)
+    return messages_section("Messages between ranks", partners, "nodes")
+
+
+def messages_section(heading: str, partners: Partners, word: str) -> Section:
+    """The section of pairs of ranks with messages; ``word`` for their places: nodes, processes."""
+    pairs, places = partners.pairs, partners.nodes
+    ranks = len(places)
+    group = -(-ranks // LARGEST_MATRIX)
+    size = -(-ranks // group)
     sent = [[0.0] * size for _ in range(size)]
-    for pair in partners.pairs:
+    for pair in pairs:
         sent[pair.sender // group][pair.receiver // group] += pair.bytes
-    messages = sum(pair.messages for pair in partners.pairs)
-    total = sum(pair.bytes for pair in partners.pairs)
-    most = sorted(partners.pairs, key=lambda pair: (-pair.bytes, pair))[:TABLE_ROWS]
+    messages = sum(pair.messages for pair in pairs)
+    total = sum(pair.bytes for pair in pairs)
+    most = sorted(pairs, key=lambda pair: (-pair.bytes, pair))[:TABLE_ROWS]
     rows = tuple(
         (
             f"{pair.sender} to {pair.receiver}",
-            f"{partners.nodes[pair.sender]} to {partners.nodes[pair.receiver]}",
+            f"{places[pair.sender]} to {places[pair.receiver]}",
             f"{pair.messages}",
             size_words(pair.bytes),
             f"{pair.bytes / total:.0%}" if total else "-",
@@ -47,19 +55,19 @@ def traffic_section(features: Features) -> Section:
     )
     each = "" if group == 1 else f"; a row or column is {group} ranks"
     sentence = (
-        f"{count(len(partners.pairs), 'pair')} of {features.ranks} ranks sent "
-        f"{count(messages, 'message')}, {size_words(total)}. Between nodes went "
-        f"{partners.far(partners.nodes):.0%} of the messages."
+        f"{count(len(pairs), 'pair')} of {ranks} ranks sent {count(messages, 'message')}, "
+        f"{size_words(total)}. Between {word} went "
+        f"{partners.far(places):.0%} of the messages."
     )
     title = f"Bytes that each rank sends to each other one{each}"
     return Section(
-        "Messages between ranks",
+        heading,
         words=(sentence,),
         figures=(matrix(title, "receiving rank", "sending rank", sent, group),),
         tables=(
             PageTable(
                 "Pairs that send most",
-                ("ranks", "nodes", ">messages", ">bytes", ">share"),
+                ("ranks", word, ">messages", ">bytes", ">share"),
                 rows,
             ),
         ),

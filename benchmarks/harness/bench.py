@@ -63,6 +63,7 @@ class RunLog:
     def __init__(self, file: Path | None, identity: dict[str, Any]) -> None:
         self._file = file
         self._runs: dict[str, RunRecord] = {}
+        self._failures: dict[str, str] = {}
         if file is None:
             return
         if not file.exists():
@@ -83,18 +84,41 @@ class RunLog:
                 write_atomically(file, "".join(f"{one}\n" for one in (first, *lines[:number])))
                 break
             place = entry.pop("place")
-            self._runs[place] = RunRecord("ok", **entry)
+            if "failure" in entry:
+                self._failures[place] = entry["failure"]
+            else:
+                self._runs[place] = RunRecord("ok", **entry)
 
-    def run(self, place: str, run: Callable[[], RunRecord]) -> RunRecord:
-        """The run that was kept for a place (table, line and block), else a new one."""
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def run(
+        self, place: str, run: Callable[[], RunRecord], keeps_failure: bool = False
+    ) -> RunRecord:
+        """The run that was kept for a place (table, line and block), else a new one.
+
+        Raises WorkError as ``run`` does. With ``keeps_failure`` the failure is kept as well, and
+        raised again by the next command; a busy machine is none.
+        """
         if place in self._runs:
             return self._runs[place]
-        record = run()
+        if keeps_failure and place in self._failures:
+            raise WorkError(self._failures[place], code="benchmark.fails")
+        try:
+            record = run()
+        except Busy:
+            raise
+        except WorkError as error:
+            if keeps_failure:
+                self._keep(place, {"failure": f"{error}"})
+            raise
+        self._keep(place, {key: getattr(record, key) for key in ("wall_s", "metric_s", "extra")})
+        return record
+
+    def _keep(self, place: str, figures: dict[str, Any]) -> None:
         if self._file is not None:
             with self._file.open("a") as out:
-                figures = {key: getattr(record, key) for key in ("wall_s", "metric_s", "extra")}
                 out.write(json.dumps({"place": place, **figures}) + "\n")
-        return record
 
 
 def interleaved(

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from autotune.errors import WorkError
 from benchmarks.harness.bench import Busy, interleaved
 
-KEPT = 4
-"""One in so many settings runs three times more."""
+KEPT, MORE = 4, 3
+"""One in so many settings runs so many times more."""
 Setting = TypeVar("Setting", bound=Hashable)
 
 
@@ -26,6 +26,15 @@ class Tuning(Generic[Setting]):
     tuned: Setting
     tried: int
     left_out: Mapping[Setting, str]
+
+
+def _finalists(count: int) -> int:
+    return -(-count // KEPT)
+
+
+def runs_of(count: int) -> int:
+    """Number of runs that tune a contestant with so many settings."""
+    return count + MORE * _finalists(count)
 
 
 def tune(
@@ -55,8 +64,8 @@ def tune(
         return sorted(valid, key=lambda one: statistics.median(times[name, one]))
 
     interleaved([(n, one) for n, own in contestants.items() for one in own], attempt, 1, seed)
-    finalists = {n: fastest(n, own)[: -(-len(own) // KEPT)] for n, own in contestants.items()}
-    interleaved([(n, one) for n, own in finalists.items() for one in own], attempt, 3, seed + 1)
+    finalists = {n: fastest(n, own)[: _finalists(len(own))] for n, own in contestants.items()}
+    interleaved([(n, one) for n, own in finalists.items() for one in own], attempt, MORE, seed + 1)
     tunings = {}
     for name, own in contestants.items():
         left_out = {one: failures[name, one] for one in own if (name, one) in failures}

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from autotune.space import Setting, Space
     from autotune.targets.target import Target
 
+SCRATCH = "{scratch}"
+"""In the words of a line: the folder for what it writes."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -115,7 +118,7 @@ class Place:
 
         Raises UsageError for what is not there, and NoCompiler.
         """
-        words = tuple(line.words.split())
+        words = tuple(line.words.replace(SCRATCH, str(scratch)).split())
         if not line.app:
             start = (
                 [sys.executable, "-m", line.module]

@@ -41,7 +41,8 @@ class Line:
 
     ``app`` is an application of autotune with its ``input``, ``module`` one of Python's, ``source``
     a C file in ``benchmarks/references`` (with ``blas``: linked with numpy's BLAS library).
-    ``words`` follow. ``setting`` are parameters in the space ``space``.
+    ``words`` follow; ``{{scratch}}`` in a claim is a folder that is removed at the end. ``setting``
+    are parameters in the space ``space``.
     """
 
     name: str

@@ -12,20 +12,32 @@ from collections.abc import Sequence
 from benchmarks.metg import WIDTH
 
 SHORTEST_US, LONGEST_US, FACTOR = 0.02, 50.0, 1.4
+LEAST_SHARE, LARGEST_SHARE = 0.02, 5.0
+"""Shortest and longest granularity between nodes, as parts of the network's latency."""
 BELOW = 0.0
 """METG of a program that is efficient at the shortest length already."""
 ABOVE = math.inf
 """METG of a program that is not efficient at the longest length."""
 
 
-def lengths(step_us: float, count: int | None = None) -> list[int]:
+def lengths(
+    step_us: float,
+    count: int | None = None,
+    shortest_us: float = SHORTEST_US,
+    longest_us: float = LONGEST_US,
+) -> list[int]:
     """Lengths of the chain in steps, from the shortest to the longest granularity.
 
     Neighbours differ by ``FACTOR``; with ``count``, by the factor that makes so many.
     """
-    number = count or round(math.log(LONGEST_US / SHORTEST_US) / math.log(FACTOR)) + 1
-    factor = (LONGEST_US / SHORTEST_US) ** (1 / (number - 1))
-    return [max(1, round(SHORTEST_US * factor**n / step_us)) for n in range(number)]
+    number = count or round(math.log(longest_us / shortest_us) / math.log(FACTOR)) + 1
+    factor = (longest_us / shortest_us) ** (1 / (number - 1))
+    return [max(1, round(shortest_us * factor**n / step_us)) for n in range(number)]
+
+
+def lengths_for(step_us: float, latency_us: float, count: int | None = None) -> list[int]:
+    """The lengths where each message takes so long: METG is expected at a part of it."""
+    return lengths(step_us, count, latency_us * LEAST_SHARE, latency_us * LARGEST_SHARE)
 
 
 def efficiency(granularity_us: float, iterations: int, wall_s: float, workers: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.compiled import NoCompiler, compiled_for, compiled_library
@@ -19,9 +19,9 @@ GOAL_BOUNDARY_US, GOAL_INSIDE_US = 0.75, 0.3
 class Program:
     """One row: a runtime in a layout, and how it is started.
 
-    ``processes`` x ``workers`` cores are used. ``words`` start it; the cases follow. ``launched``
-    is False for a program that starts its own processes. ``missing`` says why it cannot be
-    measured, or is empty.
+    ``processes`` x ``workers`` cores are used, of at most ``shared`` cores if nodes share them.
+    ``words`` start it; the cases follow. ``launched`` is False for a program that starts its own
+    processes. ``missing`` says why it cannot be measured, or is empty.
     """
 
     runtime: str
@@ -32,10 +32,12 @@ class Program:
     launched: bool = True
     goal_us: float | None = None
     missing: str = ""
+    shared: int | None = None
 
     @property
     def cores(self) -> int:
-        return self.processes * self.workers
+        wanted = self.processes * self.workers
+        return wanted if self.shared is None else min(wanted, self.shared)
 
     @property
     def name(self) -> str:
@@ -53,6 +55,25 @@ def programs(library: Library, place: Path, charm_python: str | None) -> list[Pr
     return [
         p if p.cores <= there or p.missing else _without(p, f"needs {p.cores} cores") for p in found
     ]
+
+
+def far_programs(library: Library, place: Path, nodes: int) -> list[Program]:
+    """The rows with one process on each of so many nodes; these may share the machine's cores."""
+    there = len(os.sched_getaffinity(0))
+    near = [*_in_c(library, place), *_mate()]
+    return [
+        replace(p, processes=nodes, goal_us=None, shared=there, words=_of_nodes(p.words, nodes))
+        for p in near
+        if p.processes > 1
+    ]
+
+
+def _of_nodes(words: tuple[str, ...], nodes: int) -> tuple[str, ...]:
+    """The words with as many processes as there are nodes; those of C need no number."""
+    if "--processes" not in words:
+        return words
+    at = words.index("--processes") + 1
+    return (*words[:at], f"{nodes}", *words[at + 1 :])
 
 
 def _without(program: Program, reason: str) -> Program:

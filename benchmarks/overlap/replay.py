@@ -160,7 +160,11 @@ class Limit:
 
     @property
     def least_s(self) -> float:
-        return max(self.work_s, self.chain_s, self.wire_s)
+        return self.with_line(0.0)
+
+    def with_line(self, line_s: float) -> float:
+        """The bound where a delay line takes so many CPU seconds from the busiest node's core."""
+        return max(self.work_s + line_s, self.chain_s, self.wire_s)
 
 
 def flat_seconds(trace: Trace, nodes: int, network: Network) -> float:

@@ -29,6 +29,7 @@ from benchmarks.metg.granularity import (
     efficiency,
     figure,
     lengths,
+    lengths_for,
     metg,
 )
 from benchmarks.metg.programs import Program
@@ -86,6 +87,14 @@ def test_quartiles_are_samples_in_order(samples: list[float]) -> None:
 def test_iterations_fill_the_time_within_their_bounds() -> None:
     assert iterations_for([0.02, 1e-9, 10.0], [20] * 3, 0.01) == [20, 200_000, 20]
     assert iterations_for([0.001, 0.002], [20, 40], 0.01) == [200, 200]
+
+
+def test_between_nodes_lengths_follow_the_latency_and_nodes_share_cores() -> None:
+    steps = lengths_for(0.5, 1000.0)
+    assert steps[0] * 0.5 == pytest.approx(20.0)
+    assert steps[-1] * 0.5 == pytest.approx(5000.0)
+    assert Program("C", 4, 1, "boundary", shared=2).cores == 2
+    assert Program("C", 4, 1, "boundary").cores == 4
 
 
 def test_a_disturbed_round_is_dropped() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.overlap.replay import Network, Replay, flat_seconds, limit
+from benchmarks.testbed_mate import limit_of
 
 Events = list[list[object]]
 NETWORK = Network(latency_s=3.0, bytes_per_s=100.0, eager=200)
@@ -42,6 +43,15 @@ def test_bounds_and_forecast_of_two_ranks_for_each_core() -> None:
     assert bounds.forecast_s == pytest.approx(14.0)
     # With one rank of twice the work a core waits for both messages.
     assert flat_seconds(pair(4.0), 2, NETWORK) == pytest.approx(8.0)
+
+
+def test_a_delay_line_takes_its_time_from_what_can_be_gained() -> None:
+    bounds = limit([swaps(rank, 4.0) for rank in range(4)], 2, 2, NETWORK)
+    assert bounds.with_line(0.0) == bounds.least_s == pytest.approx(bounds.work_s)
+    assert bounds.with_line(0.5) == pytest.approx(bounds.work_s + 0.5)
+    assert limit_of(0.5, 0.0) == pytest.approx(2.0)
+    assert limit_of(0.3, 0.1) == pytest.approx(1.25)
+    assert limit_of(0.1, 0.2) > 1.0
 
 
 def test_messages_that_share_a_link_leave_one_after_the_other() -> None:

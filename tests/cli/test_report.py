@@ -34,7 +34,7 @@ def test_pages_of_a_study_and_of_its_cluster(
     traffic().save("features.json")
     program = ("--time-line", "line.json", "--features", "features.json")
     told = json.loads(cli("report", result["study"][:8], "-o", "p.html", *program, *words).out)
-    assert len(told["sections"]) == 3
+    assert len(told["sections"]) == 4
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
     assert [words.split()[:2] for words in told["sections"][1:]] == [[steady, "tiny"]]
 

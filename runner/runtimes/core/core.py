@@ -75,6 +75,8 @@ class Options:
     """True if the job has processes on other nodes."""
     seed: int | None
     log: bool
+    log_ends: bool = False
+    """True if recording ends when the log is full; else that is an error."""
     ordered: bool = False
     """True if ready ranks wait in order of priority."""
     service: bool = False
@@ -157,6 +159,7 @@ class Core:
         """Cores of other processes whose first page is private to this process."""
         self._libc = ctypes.CDLL(None)
         self._log: Memory | None = None
+        self._traffic: Memory | None = None
         self._bind()
         self._fill(ranks, options)
 
@@ -238,7 +241,7 @@ class Core:
             self.memory.put_real(self.address + getattr(CORE, name), value)
         if options.log:
             self._log = Memory(LOG_EVENTS * EVENT.size, self._arena)
-            self._set(log=self._log.address, log_space=LOG_EVENTS)
+            self._set(log=self._log.address, log_space=LOG_EVENTS, log_ends=int(options.log_ends))
         dice = random.Random(options.seed or 0)
         for number, (worker, ring) in enumerate(zip(self.workers, self._rings, strict=True)):
             put = self.memory.put
@@ -336,6 +339,23 @@ class Core:
             begin, end = reals[at + 1], reals[at + (EVENT.execution >> 3)]
             yield kind, begin, rank, node, execution, worker, posted, end
 
+    def is_cut(self) -> bool:
+        """True if the log was full before the end."""
+        return self._log is not None and self.word(CORE.log_count) > LOG_EVENTS
+
+    def traffic(self) -> Iterator[tuple[int, int, int, int]]:
+        """The messages that compiled code sent, if there is a log.
+
+        Local rank of the sender, global rank of the receiver, messages, bytes.
+        """
+        if self._traffic is None:
+            return
+        total = self.word(CORE.total)
+        for number in range(len(self.ranks) * total):
+            messages, sent = self._traffic.words[2 * number : 2 * number + 2]
+            if messages:
+                yield *divmod(number, total), messages, sent
+
     def messages(self, table: MessageTable, locations: Sequence[tuple[int, int]]) -> None:
         """Let compiled code start messages.
 
@@ -346,6 +366,9 @@ class Core:
         for number, (handle, size) in enumerate(table.kinds):
             kinds[number] = handle, size
         self._tables += [where, kinds]
+        if self._log is not None:
+            self._traffic = Memory(16 * len(self.ranks) * len(locations), self._arena)
+            self._set(traffic=self._traffic.address)
         self._set(
             process=table.process,
             total=len(locations),

@@ -73,7 +73,8 @@ def note(core: int, worker: int, kind: int, node: int, posted: int) -> None:
         return
     number = add(core + CORE.log_count, 1)
     if number >= load(core + CORE.log_space):
-        fail(core, LOG_FULL, 0, load(core + CORE.log_space), 0, 0)
+        if load(core + CORE.log_ends) == 0:
+            fail(core, LOG_FULL, 0, load(core + CORE.log_space), 0, 0)
         return
     event = load(core + CORE.log) + number * EVENT.size
     store_real(event + EVENT.time, now(core, worker))

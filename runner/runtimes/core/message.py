@@ -76,6 +76,7 @@ def start(
     if incoming == 0:
         store(worker + WORKER.messages, load(worker + WORKER.messages) + 1)
         store(worker + WORKER.bytes, load(worker + WORKER.bytes) + size)
+        _count(core, rank, peer, size)
     if load(core + CORE.direct) != 0 and process == load(core + CORE.process):
         partner = hand_over(core, rank, incoming, address, size, peer, local, tag, node)
         if partner != 0:
@@ -95,6 +96,16 @@ def start(
         else:
             _move(core, node, info, address, count, load(kinds), process, wire)
     switch(core, worker, COMPUTE)
+
+
+@inner
+def _count(core: int, rank: int, peer: int, size: int) -> None:
+    """Count a message from a rank in the table of traffic, if there is one."""
+    traffic = load(core + CORE.traffic)
+    if traffic != 0:
+        place = traffic + 16 * (load(rank + RANK.local) * load(core + CORE.total) + peer)
+        store(place, load(place) + 1)
+        store(place + 8, load(place + 8) + size)
 
 
 @inner

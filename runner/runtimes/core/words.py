@@ -47,7 +47,7 @@ CORE = record(
     call body syscall futex yield_ clock_gettime realloc
     tick0 second0 tick_s spin_s sleep_s crowded stealing random looks ordered service
     isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
-    serial log log_space
+    serial log log_space log_ends traffic
     start count_as seconds cpu_seconds wait transfer post take
     swapcontext patience funnel
     private others place guest0 entries
@@ -81,6 +81,9 @@ one worker that makes MPI calls, or 0 if each makes its own.
 
 ``ordered``: 1 if ready ranks wait in order of ``priority``. ``service``: the record of a thread
 that only polls, or 0.
+
+``log_ends``: 1 if recording ends when the log is full, else that is an error. ``traffic``: a table
+of the messages and bytes that each of its ranks sent to each rank of the job, or 0.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:

@@ -76,7 +76,7 @@ def run(
     """
     config = config or Config()
     if config.time_line is not None:
-        log = log or EventLog()
+        log = log or EventLog(is_partial=True)
     if comm is None:
         return _finished(_Job(main, config, args, transport or Transport(), log, None), log)
     _agree(comm, config, arena)

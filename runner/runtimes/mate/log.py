@@ -68,10 +68,15 @@ class EventLog:
     """The events of one process.
 
     Events are added under the scheduler's lock, so their order in the list is the order in which
-    they took effect.
+    they took effect. ``is_partial``: recording may end before the run does, when the native core
+    has no room left; ``is_cut`` says whether it did. Without it, such a run fails.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_partial: bool = False) -> None:
+        self.is_partial = is_partial
+        self.is_cut = False
+        self.sent: dict[tuple[int, int], tuple[int, int]] = {}
+        """Messages and bytes by sender and receiver, global ranks; collectives are left out."""
         self.events: list[Event] = []
         self.lapses: list[Lapse] = []
         self.tasks: list[Task] = []
@@ -98,6 +103,11 @@ class EventLog:
                 count,
             )
         )
+
+    def count(self, sender: int, receiver: int, messages: int, sent: int) -> None:
+        """Count messages of a rank of this process; only one worker at a time runs a rank."""
+        before = self.sent.get((sender, receiver), (0, 0))
+        self.sent[sender, receiver] = before[0] + messages, before[1] + sent
 
     def request_done(self, request: Request) -> None:
         """Record that a message is complete."""

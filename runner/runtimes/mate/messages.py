@@ -59,6 +59,7 @@ class Messages:
         self._incoming = layer.transport.incoming
         self._with_status = layer.transport.with_status
         self._mailbox = layer.mailbox
+        self._log = layer.scheduler.log
         self._send_routes: dict[tuple[int, int], Route] = {}
         self._receive_routes: dict[tuple[int, int], Route] = {}
 
@@ -72,7 +73,10 @@ class Messages:
         data = buffer if type(buffer) is np.ndarray else payload(buffer)
         clock = self._task.clock
         clock.messages += 1
-        clock.bytes += data.nbytes if data is buffer else size_of(data)
+        size = data.nbytes if data is buffer else size_of(data)
+        clock.bytes += size
+        if self._log is not None:
+            self._log.count(self._task.rank, dest, 1, size)
         return self._start(route, data, None)
 
     def irecv(self, buffer: Any, source: int, tag: int = 0, status: Any = None) -> Request:

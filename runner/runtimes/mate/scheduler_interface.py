@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from runner.runtimes.mate.task import Request, Task
+
+if TYPE_CHECKING:
+    from runner.runtimes.mate.log import EventLog
 
 
 class Sleeping(Protocol):
@@ -27,6 +30,7 @@ class SchedulingCore(Protocol):
 
     tasks: list[Task]
     lock: threading.Lock
+    log: EventLog | None
 
     @property
     def sleepers(self) -> Sleeping: ...

@@ -1,4 +1,8 @@
-"""The time line of a run: when each worker ran which rank, and when it waited; a JSON file."""
+"""The time line of a run: a JSON file of what each worker did when, and who sent how much to whom.
+
+For each worker: when it ran which rank and which region, and when it waited. For each rank: the
+messages and bytes that it sent to each other one.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +32,44 @@ def joined(lapses: list[Lapse], begin: float) -> list[list[float]]:
     return sorted(rows, key=lambda row: (row[0], row[2]))
 
 
+def executions(log: EventLog, begin: float) -> tuple[list[str], list[list[float]]]:
+    """The names of the regions, and rows (worker, rank, region, begin, end) of their executions.
+
+    Seconds after ``begin``. An execution ends when its function returns; where it waits within the
+    function, the worker may run others meanwhile.
+    """
+    numbers: dict[str, int] = {}
+    begun: dict[tuple[str, int, int], float] = {}
+    rows: list[list[float]] = []
+    for event in log.events:
+        key = (event.graph, event.rank, event.region)
+        if event.kind == "start":
+            begun[key] = event.time
+        elif event.kind == "body" and key in begun:
+            name = f"{event.graph}.{log.graphs[event.graph].regions[event.region].name}"
+            region = numbers.setdefault(name, len(numbers))
+            rank = log.tasks[event.rank].rank
+            start, end = begun.pop(key) - begin, event.time - begin
+            rows.append([event.worker, rank, region, start, end])
+    return [*numbers], rows
+
+
 def write_time_line(path: Path, log: EventLog, workers: int, begin: float, comm: Any) -> None:
     """Write the time lines of all processes to a file; collective over ``comm``.
 
     ``begin`` is when this process began its ranks (``perf_counter``): all processes begin together.
     Raises :class:`ConfigError` if the file cannot be written.
     """
-    own = {"workers": workers, "lapses": joined(log.lapses, begin)}
+    regions, tasks = executions(log, begin)
+    own = {
+        "workers": workers,
+        "ranks": [task.rank for task in log.tasks],
+        "lapses": joined(log.lapses, begin),
+        "regions": regions,
+        "tasks": tasks,
+        "messages": [[*pair, *traffic] for pair, traffic in sorted(log.sent.items())],
+        "cut": log.is_cut,
+    }
     processes = [own] if comm is None else comm.gather(own, root=0)
     if processes is None:
         return

@@ -88,6 +88,7 @@ class NativeScheduler:
                 stealing=config.queue != "fixed",
                 seed=config.schedule_seed,
                 log=log is not None,
+                log_ends=log is not None and log.is_partial,
             ),
             arena,
         )
@@ -463,6 +464,9 @@ class NativeScheduler:
                 part.state = part.block = part.old_block = part.shared = None
 
     def _settle_log(self, log: EventLog) -> None:
+        log.is_cut = self.core.is_cut()
+        for local, receiver, messages, sent in self.core.traffic():
+            log.count(self.tasks[local].rank, receiver, messages, sent)
         for kind, begin, rank, number, execution, worker, posted, end in self.core.events():
             if kind == LAPSE:
                 who = -1 if rank < 0 else self.tasks[rank].rank
