@@ -24,7 +24,7 @@ from autotune.prediction.evaluation import judge_random, score_prediction
 from autotune.prediction.predictor import Predictor, find_kind
 from autotune.prediction.scorer import model_values
 from autotune.prediction.training import by_program, cross_validate
-from autotune.prediction.values import ValueCode
+from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import DEFAULT, Setting
 from tests.prediction.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
 
@@ -117,6 +117,17 @@ def test_the_models_of_the_thesis_learn_the_fastest_run_of_a_null_cell() -> None
     model = find_kind("knn-thesis").fit([lucky] * 3, {"k": 3}, {})
     scores = model.scores(model_values(lucky.features), SETTINGS)
     assert int(scores.argmin()) == lucky.fastest
+
+
+def test_values_of_the_default_name_the_default() -> None:
+    code = ValueCode.of(SETTINGS, {LIMIT: 4096})
+    scores = near_scores(code, code.encode(DEFAULT), SETTINGS, -0.3)
+    assert scores[0] == 0.0
+    assert scores[1:].min() > 0.0
+    wanted = SETTINGS[3]
+    scores = near_scores(code, code.encode(wanted), SETTINGS, -0.3)
+    assert int(scores.argmin()) == 3
+    assert (scores[0], scores[3]) == (0.0, pytest.approx(-0.3))
 
 
 @pytest.mark.parametrize("kind", CHOICES)
