@@ -50,7 +50,8 @@ class Design:
     def levels(self) -> dict[str, list[Value | None]]:
         """The levels to draw from; None as often as a parameter is left out."""
         unset = {
-            name: round((len(values) - 1) * (1 / self.keep - 1)) for name, values in LEVELS.items()
+            name: max(round((len(values) - 1) * (1 / self.keep - 1)) - 1, 0)
+            for name, values in LEVELS.items()
         }
         return {name: [*[None] * unset[name], *values] for name, values in LEVELS.items()}
 
