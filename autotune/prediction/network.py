@@ -70,7 +70,7 @@ class Layers:
 
         ``inputs`` has shape (programs, features), ``targets`` (programs, parameters).
         """
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         sizes = (inputs.shape[1], *LAYER_SIZES, targets.shape[1])
         start = drawn_weights(sizes, np.random.default_rng(seed))
