@@ -140,7 +140,7 @@ class EvaluateRequest(Request):
         "program",
         "--leave-out WHAT",
         "What is left out and predicted in turn: program; to see whether the model transfers, "
-        "cluster, ranks, machine or program+machine; report (all cells that are only for "
+        "cell, cluster, ranks, machine or program+machine; report (all cells that are only for "
         "reporting, at once).",
     )
     models: tuple[str, ...] = option(

@@ -35,13 +35,14 @@ from runner.types import finite
 REPORT = "report"
 GROUPS: dict[str, Group] = {
     "program": by_program,
+    "cell": lambda e: e.key,
     "cluster": lambda e: e.cluster,
     "ranks": lambda e: e.ranks,
     "machine": lambda e: e.machine,
     "program+machine": lambda e: (e.app, e.machine),
     REPORT: lambda e: e.split,
 }
-"""How examples are grouped; one group is left out at a time. With clusters, rank counts and
+"""How examples are grouped; one group is left out at a time. With cells, clusters, rank counts and
 machines the same program may be in training and in the held-out group: this tests if a model
 carries over to another cluster, rank count or machine. With program+machine nothing is learned from
 the program or from the machine. With report the cells reserved for reporting are scored, and
@@ -271,7 +272,7 @@ def score_prediction(
     holds_gain = None
     if statement is not None and statement.interval is not None:
         low, high = statement.interval
-        holds_gain = low <= 1 / example.measured_ratio(statement.index) - 1 <= high
+        holds_gain = low <= 1 / float(example.measured_ratios[statement.index]) - 1 <= high
     return PredictionScore(
         cell=example.key,
         app=example.app,

@@ -40,20 +40,32 @@ class MeasuredCell:
     """The limit of the log ratios."""
 
     @cached_property
+    def measured_ratios(self) -> Floats:
+        """Median T / T_default of each setting as measured, also on a null cell; shape (settings,).
+
+        1 for the default, infinite for a setting that failed.
+        """
+        medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
+        medians[0] = 1.0
+        return medians
+
+    @cached_property
     def ratios(self) -> Floats:
         """Median T / T_default of each setting, shape (settings,); 1 for the default.
 
         On a null cell none is below 1: a faster figure there is only the luckiest of many runs.
         """
-        medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
-        medians[0] = 1.0
-        return np.maximum(medians, 1.0) if self.null else medians
+        return np.maximum(self.measured_ratios, 1.0) if self.null else self.measured_ratios
 
-    def measured_ratio(self, index: int) -> float:
-        """Measured median T / T_default of a setting, also on a null cell; infinite if it
-        failed."""
-        runs = self.runs[index]
-        return statistics.median(runs) if runs else math.inf
+    @property
+    def fastest(self) -> int:
+        """Index of the fastest measured setting, also on a null cell (Pellegrini 4.6: OPUB)."""
+        return int(self.measured_ratios.argmin())
+
+    @property
+    def fastest_log(self) -> float:
+        """Log ratio of the fastest measured setting, limited to ``extreme``."""
+        return max(math.log(float(self.measured_ratios.min())), -self.extreme)
 
     @cached_property
     def logs(self) -> Floats:

@@ -110,12 +110,11 @@ class ThesisNeighbours(Scorer):
         cls, examples: Sequence[Example], options: Options, defaults: Mapping[str, Value]
     ) -> ThesisNeighbours:
         scaler = Scaler.fit(examples, SETS["thesis"])
-        best = [int(e.ratios.argmin()) for e in examples]
         return cls(
             scaler,
             np.array([scaler(model_values(e.features)) for e in examples]),
-            tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
-            np.array([e.logs[i] for e, i in zip(examples, best, strict=True)]),
+            tuple(e.settings[e.fastest] for e in examples),
+            np.array([e.fastest_log for e in examples]),
             ValueCode.of([s for e in examples for s in e.settings], defaults),
             int(options["k"]),
         )

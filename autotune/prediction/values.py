@@ -12,7 +12,7 @@ import numpy as np
 
 from autotune.prediction.measured_cell import Floats
 from autotune.prediction.parsing import mapping
-from autotune.space import Setting, Value
+from autotune.space import DEFAULT, Setting, Value
 from autotune.space.setting import normalise_value
 
 
@@ -102,11 +102,17 @@ class ValueCode:
 def near_scores(
     code: ValueCode, target: Floats, candidates: Sequence[Setting], mean_gain: float
 ) -> Floats:
-    """Scores of a model that names values, shape (candidates,): ``mean_gain`` for the candidate
-    nearest to the values, falling to 0 for the farthest one."""
+    """Scores of a model that names values, shape (candidates,).
+
+    The default has 0, a candidate with the named values ``mean_gain`` (as a log ratio), and one
+    that is farther from them than the default a score above 0. So if the values are those of the
+    default, the default is the best.
+    """
     codes = np.array([code.encode(c) for c in candidates]).reshape(len(candidates), -1)
     distances = np.abs(codes - target).sum(axis=1)
-    return np.asarray(min(mean_gain, 0.0) * (1 - distances / max(float(distances.max()), 1e-12)))
+    of_default = float(np.abs(code.encode(DEFAULT) - target).sum())
+    nearer = (of_default - distances) / (of_default or max(float(distances.max()), 1e-12))
+    return np.asarray(min(mean_gain, 0.0) * nearer)
 
 
 def _sort_values(values: set[Value]) -> list[Value]:

@@ -169,6 +169,7 @@ def test_the_list_of_an_explore_plan_does_not_depend_on_the_cells_that_are_named
         *((f"grid-tarragon-{place}", 7) for place in ("node", "testbed")),
         *((f"grid-tpod-{place}", 20) for place in ("node", "testbed")),
         ("grid-cab-node", 18),
+        ("grid-thesis-testbed", 24),
         *((f"grid-layouts-{place}", 20) for place in ("node", "testbed")),
     ],
 )

@@ -18,12 +18,13 @@ from autotune.prediction import (
     evaluate,
     train,
 )
+from autotune.prediction.back_propagation import drawn_weights, gradients, outputs
 from autotune.prediction.confidence import SURE, Checks
 from autotune.prediction.evaluation import judge_random, score_prediction
 from autotune.prediction.predictor import Predictor, find_kind
 from autotune.prediction.scorer import model_values
 from autotune.prediction.training import by_program, cross_validate
-from autotune.prediction.values import ValueCode
+from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import DEFAULT, Setting
 from tests.prediction.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
 
@@ -76,10 +77,57 @@ def test_three_identical_neighbours_give_their_setting() -> None:
     assert SETTINGS[int(scores.argmin())] == twins[0].settings[int(twins[0].logs.argmin())]
 
 
-def test_the_thesis_network_has_its_shape() -> None:
+def test_the_thesis_network_has_its_form_and_learns() -> None:
     model = find_kind("mlp-thesis").fit(FAMILY.examples, {"rate": 0.25, "momentum": 0.8}, {})
-    shapes = [np.array(w).shape for w in model.to_json()["layers"]["weights"]]
+    layers = model.to_json()["layers"]
+    shapes = [np.array(w).shape for w in layers["weights"]]
     assert shapes == [(19, 16), (16, 10), (10, 2)]
+    assert layers["activations"] == ["tanh", "logistic", "tanh"]
+    for size, limit in ((140.0, 512), (16000.0, 32768)):
+        scores = model.scores(model_values(traced(size)), SETTINGS)
+        assert SETTINGS[int(scores.argmin())].get(LIMIT) == limit
+
+
+def test_gradients_are_those_of_the_error() -> None:
+    rng = np.random.default_rng(3)
+    names = ("tanh", "logistic", "identity")
+    start = drawn_weights((3, 4, 3, 2), rng)
+    inputs, targets = rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+
+    def error() -> float:
+        return float(((outputs(start, names, inputs)[-1] - targets) ** 2).sum() / 2 / 5)
+
+    slopes = gradients(start, names, inputs, targets)
+    for arrays, own in zip(start, slopes, strict=True):
+        for array, slope in zip(arrays, own, strict=True):
+            place = (0,) * array.ndim
+            before = array[place]
+            array[place] = before + 1e-5
+            above = error()
+            array[place] = before - 1e-5
+            below = error()
+            array[place] = before
+            assert slope[place] == pytest.approx((above - below) / 2e-5, abs=1e-8)
+
+
+def test_the_models_of_the_thesis_learn_the_fastest_run_of_a_null_cell() -> None:
+    lucky = dataclasses.replace(FAMILY.examples[0], null=True, opub=1.0)
+    assert lucky.ratios.min() == 1.0
+    assert lucky.fastest == FAMILY.examples[0].fastest > 0
+    model = find_kind("knn-thesis").fit([lucky] * 3, {"k": 3}, {})
+    scores = model.scores(model_values(lucky.features), SETTINGS)
+    assert int(scores.argmin()) == lucky.fastest
+
+
+def test_values_of_the_default_name_the_default() -> None:
+    code = ValueCode.of(SETTINGS, {LIMIT: 4096})
+    scores = near_scores(code, code.encode(DEFAULT), SETTINGS, -0.3)
+    assert scores[0] == 0.0
+    assert scores[1:].min() > 0.0
+    wanted = SETTINGS[3]
+    scores = near_scores(code, code.encode(wanted), SETTINGS, -0.3)
+    assert int(scores.argmin()) == 3
+    assert (scores[0], scores[3]) == (0.0, pytest.approx(-0.3))
 
 
 @pytest.mark.parametrize("kind", CHOICES)
@@ -198,7 +246,8 @@ def test_evaluation_counts_what_is_named_on_null_cells() -> None:
     assert found["knn"].share is None
 
 
-def test_leaving_rank_counts_out_keeps_the_program_in_training() -> None:
+@pytest.mark.parametrize("left_out", ["ranks", "cell"])
+def test_leaving_less_than_a_program_out_keeps_it_in_training(left_out: str) -> None:
     both = TrainingSet(
         tuple(
             example(f"p{i}", s, ranks=r)
@@ -206,7 +255,7 @@ def test_leaving_rank_counts_out_keeps_the_program_in_training() -> None:
             for r in (2, 4)
         )
     )
-    found = {r.method: r for r in evaluate(both, "ranks", ("knn-thesis",)).rows}
+    found = {r.method: r for r in evaluate(both, left_out, ("knn-thesis",)).rows}
     assert len(found["knn-thesis"].verdicts) == 6
 
 
@@ -242,6 +291,6 @@ def test_a_network_is_fitted_without_threads_of_blas(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(MLPRegressor, "fit", watched)
     with threadpool_limits(limits=2, user_api="blas"):
-        train("mlp-thesis", FAMILY.examples[::8])
+        find_kind("mlp").fit(FAMILY.examples, {"alpha": 0.3, "features": "thesis"}, {})
     assert threads
     assert set(threads) == {1}
