@@ -80,13 +80,13 @@ def storable(record: RunRecord) -> RunRecord:
         changes["init_s"] = None
     if record.metric_s is not None and not math.isfinite(record.metric_s):
         changes["metric_s"] = None
-    if record.valid and not is_time(record.value_s):
+    if record.valid and not _is_time(record.value_s):
         changes["state"] = "no_metric"
         changes["reason"] = f"its figure was {record.value_s}, not a time"
     return dataclasses.replace(record, **changes)
 
 
-def is_time(seconds: float) -> bool:
+def _is_time(seconds: float) -> bool:
     return 0 < seconds < math.inf
 
 
@@ -132,6 +132,6 @@ class Rows:
                 raise damaged_row(f"{name} is {parsed_value!r:.80}")
             values[name] = parsed_value.copy()
         record = RunRecord(read_back=dict(read_back), **values)
-        if record.state == "ok" and not is_time(record.value_s):
+        if record.state == "ok" and not _is_time(record.value_s):
             raise damaged_row(f"it is valid with {record.value_s} s, expected a positive number")
         return record
