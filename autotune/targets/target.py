@@ -321,9 +321,7 @@ class Target:
     @contextmanager
     def machine_lock(self, tell: Say = unheard) -> Iterator[None]:
         """Hold the machine lock; ``tell`` gets notes as of :meth:`locked_runner`."""
-        with MachineLock(
-            "exclusive", cpus=self.cluster.cpu_set, tell=lock_notes(tell)
-        ) as lock:
+        with MachineLock("exclusive", cpus=self.cluster.cpu_set, tell=lock_notes(tell)) as lock:
             for note in self.shared_notes(lock):
                 tell(note)
             yield
