@@ -232,6 +232,8 @@ class Fit:
 
     effects: dict[str, float]
     errors: dict[str, float]
+    setting_variance: float
+    row_variance: float
 
 
 def fit(values: Values, names: list[str]) -> Fit:
@@ -261,12 +263,15 @@ def fit(values: Values, names: list[str]) -> Fit:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = MixedLM(y, design, groups=table.units).fit(reml=True, method="lbfgs")
+        variance, scale = float(result.cov_re.iloc[0, 0]), float(result.scale)
         means, errors = result.fe_params, result.bse_fe
     except np.linalg.LinAlgError:
         # The variance of the settings is 0 given the factors: the model is then least squares.
         plain = OLS(y, design).fit()
-        means, errors = plain.params, plain.bse
+        variance, scale, means, errors = 0.0, float(plain.scale), plain.params, plain.bse
     return Fit(
         {name: float(means[name]) for name in columns},
         {name: float(errors[name]) for name in columns},
+        variance,
+        scale,
     )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import statistics
 from typing import Any
 
-from autotune.api.doctor_finding import BAD, GOOD, NOTE, DoctorFinding, command_finding
+from autotune.api.doctor_finding import BAD, GOOD, NOTE, DoctorFinding
 from autotune.api.doctor_needs import needs
 from autotune.config.cluster import load_cluster
 from autotune.document import Document
@@ -164,8 +165,14 @@ def _mpi(name: str | None) -> list[DoctorFinding]:
 
 
 def _compiler() -> DoctorFinding:
-    return command_finding(
-        *("cc", "compiler.c", "C compiler", "none found"),
+    place = shutil.which("cc")
+    if place:
+        return DoctorFinding(GOOD, "compiler.c", "C compiler", place)
+    return DoctorFinding(
+        NOTE,
+        "compiler.c",
+        "C compiler",
+        "none found",
         "needed to build C programs with mpicc, and for fast proposals of the strategy auto: "
         "install gcc",
     )

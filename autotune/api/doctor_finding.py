@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,11 +20,3 @@ class DoctorFinding:
     words: str
     advice: str = ""
     data: dict[str, Any] = field(default_factory=dict)
-
-
-def command_finding(name: str, code: str, what: str, lacking: str, advice: str) -> DoctorFinding:
-    """Where a command of the system is; if it is missing, ``lacking`` and ``advice`` are told."""
-    place = shutil.which(name)
-    if place:
-        return DoctorFinding(GOOD, code, what, place)
-    return DoctorFinding(NOTE, code, what, lacking, advice)

@@ -16,7 +16,7 @@ import sys
 from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from autotune.api.doctor_finding import GOOD, NOTE, DoctorFinding, command_finding
+from autotune.api.doctor_finding import GOOD, NOTE, DoctorFinding
 from autotune.config.scheduler import scheduler_templates
 from autotune.errors import UsageError
 from autotune.store.location import VARIABLE, Location, locate
@@ -212,8 +212,14 @@ def _testbed() -> DoctorFinding:
 
 
 def _remote() -> DoctorFinding:
-    return command_finding(
-        *("ssh", "remote.ssh", "ssh", "not found"),
+    place = shutil.which("ssh")
+    if place:
+        return DoctorFinding(GOOD, "remote.ssh", "ssh", place)
+    return DoctorFinding(
+        NOTE,
+        "remote.ssh",
+        "ssh",
+        "not found",
         "needed only for clusters whose launch options name hosts, outside of a batch "
         "job: install openssh-client",
     )
