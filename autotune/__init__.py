@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from autotune.api.replay import Replay, replay
     from autotune.api.study import Best, Study
     from autotune.api.tune import tune
+    from autotune.comparison.comparison_outcome import ComparisonOutcome
     from autotune.comparison.noise import NoiseReport
-    from autotune.comparison.paired_comparison import ComparisonOutcome
     from autotune.errors import AutotuneError, UsageError, WorkError
     from autotune.space import Parameter, Setting, Space
     from autotune.store import Store
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "AutotuneError": "autotune.errors",
     "Best": "autotune.api.study",
-    "ComparisonOutcome": "autotune.comparison.paired_comparison",
+    "ComparisonOutcome": "autotune.comparison.comparison_outcome",
     "NoiseReport": "autotune.comparison.noise",
     "Observation": "autotune.strategies",
     "Option": "autotune.strategies",

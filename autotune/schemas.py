@@ -82,7 +82,7 @@ SCHEMAS: dict[str, DocumentKind] = {
         "Model that was trained", "autotune.api.training:TrainedModel", ("train",)
     ),
     "predict": DocumentKind(
-        "Predicted setting", "autotune.api.predict:PredictionDocument", ("predict",)
+        "Predicted setting", "autotune.api.prediction_document:PredictionDocument", ("predict",)
     ),
     "layout-prediction": DocumentKind(
         "Predicted layout",

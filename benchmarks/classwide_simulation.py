@@ -21,7 +21,8 @@ from scipy import stats
 
 from autotune.anova.class_proof import prove_class
 from autotune.anova.paired_runs import ClassProgram, PairTerms
-from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest, compare_on
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
 from autotune.config.app import App
 from autotune.config.cluster import Cluster
 from autotune.space import Parameter, Setting, Space

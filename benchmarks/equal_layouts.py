@@ -43,6 +43,7 @@ from autotune.config.cluster import load_cluster
 from autotune.measurement.budget import SearchPlan
 from autotune.measurement.rank_layouts import PlacementWatch
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.commutativity import for_any_operation
 from autotune.space.equal_layouts import KnownLayouts, placements
 from autotune.strategies import create
 from autotune.study.loop import SearchLoop
@@ -211,7 +212,7 @@ def launched_masks(target: Target, spec: LaunchSpec) -> tuple[str, ...] | None:
 def launched_row(place: str | None, ranks: int) -> dict[str, Any]:
     """The plans of one library beside the masks of real launches."""
     target = target_of(place, ranks, ("sh", "-c", SHOW))
-    space = target.safe_space()
+    space = for_any_operation(target.space())
     names = PlacementWatch(space, target, lambda _: []).names
     specs = [target.spec(space, one) for one in placements(space, names, DEFAULT)]
     plans = Runner(adapter(target.library)).rank_layouts(specs)
@@ -234,7 +235,7 @@ def rows_of(place: str | None, args: Any) -> list[dict[str, Any]]:
     if args.model:
         target = dataclasses.replace(target, cores=args.cores)
     rows = []
-    usual = target.safe_space()
+    usual = for_any_operation(target.space())
     for form in ("usual", "placement"):
         planned = Planned(target, args.model)
         names = PlacementWatch(usual, target, planned).names

@@ -25,7 +25,8 @@ from sqlalchemy import insert
 from autotune.cli import main as autotune
 from autotune.store import AppInfo, OwnerProcess, Store
 from autotune.store import schema as s
-from autotune.store.runs import keep_read_back, storable, to_columns
+from autotune.store.read_backs import keep_read_back
+from autotune.store.record_columns import storable, to_columns
 from autotune.store.trials import hash_of, owner_columns
 from benchmarks.common import conclude, options, positive, run_benchmark, table
 from benchmarks.store_speed import record_of, study_key

@@ -47,9 +47,10 @@ from benchmarks.harness.figures import NO_INTERVAL, speedup
 from benchmarks.harness.launches import Place
 from runner.launch import Runner
 from runner.lock import MachineLock
+from runner.mpi.abi import needed_library
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.mpi.linkage import linked_with
+from runner.mpi.linkage import identify_file
 from runner.mpi.output import output_of
 from runner.programs.apps.sparse_lu.application import EXACT
 from runner.programs.apps.sparse_lu.matrices import MATRICES, Matrix
@@ -107,7 +108,8 @@ def built(library: Library, place: Path) -> Path:
         program = compiled_for(library, SOURCE, place, flags, ("-lsuperlu_dist", "-ldl", "-lm"))
     except NoCompiler as error:
         raise NotMeasured(f"{error}") from None
-    own = linked_with([str(program)])
+    need = needed_library([str(program)])
+    own = identify_file(need.place) if need and need.place else None
     if own is None or (own.family, own.version) != (library.family, library.version):
         has = f"{own.family} {own.version}" if own else "an unknown MPI library"
         raise NotMeasured(

@@ -13,11 +13,8 @@ from functools import partial
 
 from autotune.anova.classwide_result import ProgramEvidence
 from autotune.anova.layout_rules import local_setting
-from autotune.comparison.paired_comparison import (
-    ComparisonOutcome,
-    ComparisonRequest,
-    compare_settings,
-)
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_settings
 from autotune.errors import UsageError, WorkError
 from autotune.measurement.budget import BudgetTooSmall
 from autotune.measurement.events import Watcher, silent

@@ -19,12 +19,9 @@ from autotune.api.options import (
     space_of,
     target_of,
 )
+from autotune.comparison.comparison_outcome import ComparisonOutcome
 from autotune.comparison.noise import NoiseReport, measure_noise
-from autotune.comparison.paired_comparison import (
-    ComparisonOutcome,
-    ComparisonRequest,
-    compare_settings,
-)
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_settings
 from autotune.errors import UsageError
 from autotune.measurement.events import Watcher
 from autotune.measurement.other_library import OtherLibrary

@@ -17,7 +17,7 @@ from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.exchange import Source, export_cells
 from autotune.errors import UsageError
-from autotune.notes import Note, Say
+from autotune.notes import Note
 from autotune.space import load_space
 from autotune.space.outside_names import check_config_name
 from autotune.store import Store, StudyRecord
@@ -65,14 +65,12 @@ Launch = tuple[str | tuple[str, ...], str | None, int, str]
 """A name or a command line, the input, the number of ranks, and the MPI."""
 
 
-def dataset_of_features(
-    store: str | None, files: Sequence[Path], folder: Path, say: Say = to_stderr
-) -> Path:
+def dataset_of_features(store: str | None, files: Sequence[Path], folder: Path) -> Path:
     """Write the studies of traced programs as a dataset with features in ``folder``; returns the
     folder.
 
-    ``files`` are features files.  ``say`` gets a note for each study that is left out, with the
-    reason.  Raises UsageError if no study is left.
+    ``files`` are features files.  A note says which studies are left out, with the reason.  Raises
+    UsageError if no study is left.
     """
 
     if not files:
@@ -109,10 +107,10 @@ def dataset_of_features(
                 code="training.no_search",
             )
         for text in problems:
-            say(Note("study.left_out", f"left out: {text}"))
+            to_stderr(Note("study.left_out", f"left out: {text}"))
         dataset = export_cells(sources, database, folder)
         for note in database.damage.notes:
-            say(note)
+            to_stderr(note)
     for cell, source in zip(dataset.cells, sources, strict=True):
         launch = of_study[source.study.hash]
         assert launch is not None

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from autotune.api.over_decomposition import spaces_with_layouts
-from autotune.api.predict import ModelOrigin
+from autotune.api.prediction_document import ModelOrigin
 from autotune.calibration.response import CALIBRATIONS
 from autotune.calibration.wire import NODE, Wire
 from autotune.comparison.comparison_document import ComparisonFigures

@@ -19,7 +19,8 @@ from autotune.api.options import (
     space_of,
     target_request,
 )
-from autotune.comparison.paired_comparison import ComparisonOutcome, compare_settings
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import compare_settings
 from autotune.errors import UsageError
 from autotune.measurement.events import Watcher
 from autotune.measurement.other_library import OtherLibrary

@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.measurement.other_library import OtherLibrary
 from autotune.notes import Note, Say
 from autotune.space import LibraryChoice, Space
-from autotune.space.resolve import parts_for
+from autotune.space.named_space import parts_for
 from autotune.targets.build import foreign_build, library_folders, names_library
 from autotune.targets.launcher_line import parse_launcher_line, same_library
 from autotune.targets.request import TargetRequest

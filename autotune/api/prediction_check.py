@@ -8,11 +8,8 @@ from pathlib import Path
 
 from autotune.api.predict import Prediction
 from autotune.api.target import find_target, to_stderr
-from autotune.comparison.paired_comparison import (
-    ComparisonOutcome,
-    ComparisonRequest,
-    compare_settings,
-)
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_settings
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError

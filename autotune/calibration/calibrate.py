@@ -34,12 +34,11 @@ from autotune.measurement.events import Watcher, silent
 from autotune.measurement.measured_study import MeasuredStudy
 from autotune.measurement.run_history import RunHistory
 from autotune.measurement.study_key import study_key
-from autotune.notes import Note, Say, lock_notes
+from autotune.notes import Note, Say
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count
-from runner.lock import MachineLock
 from runner.machine import describe_machine
 
 STRATEGY = "calibrate"
@@ -70,13 +69,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
     launches, seconds, points, grid, last = 0, 0.0, 0, 0, 0.0
     left_s = terms.budget_s
     # One machine lock for all tables, so that they are of one time.
-    with MachineLock(
-        "exclusive",
-        tell=lock_notes(terms.say),
-        cpus=targets[0].cluster.cpu_set,
-    ) as lock:
-        for note in targets[-1].shared_notes(lock):
-            terms.say(note)
+    with targets[-1].machine_lock(terms.say):
         for target in targets:
             try:
                 table, history, rounds, left_s = _table(target, terms, left_s)

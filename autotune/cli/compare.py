@@ -30,7 +30,8 @@ def compare(
     from autotune.api.study_check import checked
     from autotune.api.target import find_target, silent_say
     from autotune.comparison.comparison_document import comparison_document
-    from autotune.comparison.paired_comparison import compare_settings, library_titles
+    from autotune.comparison.comparison_outcome import library_titles
+    from autotune.comparison.paired_comparison import compare_settings
     from autotune.measurement.other_library import OtherLibrary
     from autotune.store import Store
     from autotune.targets.request import AUTO

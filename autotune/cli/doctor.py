@@ -22,7 +22,8 @@ def doctor(
 
     It also checks what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
     """
-    from autotune.api.doctor import BAD, DoctorReport, examine
+    from autotune.api.doctor import DoctorReport, examine
+    from autotune.api.doctor_finding import BAD
 
     findings = examine(cluster, mpi, quick)
     if write_document(DoctorReport(findings=findings), json_out):

@@ -43,14 +43,13 @@ from autotune.measurement.evaluator import Evaluator
 from autotune.measurement.events import Watcher, silent
 from autotune.measurement.measured_study import MeasuredStudy
 from autotune.measurement.study_key import study_key
-from autotune.notes import Note, Say, lock_notes
+from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.store import Store
 from autotune.study.proof import order_seed
 from autotune.targets.target import Target
 from autotune.wording import asked_time
-from runner.lock import MachineLock
 from runner.machine import describe_machine
 from runner.own_python import OWN_PYTHON
 
@@ -101,13 +100,7 @@ def find_tables(
             )
     words = dialect(targets[0].library.family)
     # One machine lock for all tables, so that compared runs are close in time.
-    with MachineLock(
-        "exclusive",
-        tell=lock_notes(terms.say),
-        cpus=targets[0].cluster.cpu_set,
-    ) as lock:
-        for note in targets[-1].shared_notes(lock):
-            terms.say(note)
+    with targets[-1].machine_lock(terms.say):
         parts, left_out = _parts(targets, operations, terms)
     library = targets[0].library
     return CollectiveResult(

@@ -4,30 +4,33 @@ Each application is one file ``configs/apps/NAME.toml``. A program given on the 
 the same :class:`App` without a file.
 
 The models are :class:`Input`, :class:`CheapForm` and :class:`App`. Then follow the checks of an
-application, and its command: placeholders, and the search for a program that the user provides.
+application. Its program and the words of its command are in :mod:`autotune.config.app_program`.
 """
 
 from __future__ import annotations
 
-import errno
 import operator
-import os
-import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from autotune.config.app_program import (
+    PLACEHOLDER,
+    executable,
+    fill,
+    not_a_program,
+    program_name,
+    readable_file,
+)
 from autotune.config.find import ConfigFile, find_config, list_configs
 from autotune.config.input_files import Effect, InputRule, check_input_files
-from autotune.config.pattern import unit_in_pattern
+from autotune.config.pattern import check_figure, check_pattern
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
-from runner.figure.metric import rate_words, time_words
-from runner.files.paths import exists, is_file, is_folder
 from runner.types import MetricChoice
 
 
@@ -192,7 +195,7 @@ class App(BaseModel):
         values = {"input": input_name or self.usual_input, "ranks": f"{ranks}"}
         values |= self.input(input_name).values
         place = word if self.literal else fill(word, values, self.name, self.howto)
-        return readable_metric(place, f"stdin of app {self.name!r}")
+        return readable_file(place, f"stdin of app {self.name!r}")
 
     def space(self, name: str) -> str:
         """The name of a space (parts joined by ``+``) with the program's own form of each part."""
@@ -287,54 +290,6 @@ def _declares(file: ConfigFile, names: list[str]) -> bool:
     return set(names) <= set(app.tunable)
 
 
-def check_pattern(option: str, pattern: str | None, groups: int) -> None:
-    """Check a pattern before anything runs; it must have ``groups`` groups.
-
-    Raises UsageError, which begins with ``option``, for a pattern that is not valid.
-    """
-    if pattern is None or pattern.startswith("json:"):
-        if pattern == "json:":
-            raise UsageError(
-                f"{option} json: has no key; expected json:KEY, such as json:time_s",
-                code="metric.syntax",
-            )
-        return
-    try:
-        regex = re.compile(pattern)
-    except re.error as problem:
-        raise UsageError(
-            f"{option} is not a regular expression: {problem} in {pattern!r}", code="metric.pattern"
-        ) from None
-    if groups and regex.groups != groups:
-        raise UsageError(
-            f"{option} must have exactly one group, around the number; {pattern!r} has "
-            f"{regex.groups}.  Example: 'Time in seconds *= *(\\S+)'",
-            code="metric.pattern",
-        )
-
-
-def check_figure(
-    metric: str | None, rate: str | None, metric_option: str, rate_option: str
-) -> None:
-    """Check the pattern of a time and that of a rate before anything runs; one may be given.
-
-    Raises UsageError for both, for one that is not valid, and for a rate in the place of a time or
-    a time in the place of a rate.
-    """
-    if metric is not None and rate is not None:
-        raise UsageError(
-            f"{metric_option} and {rate_option} were both given; give only one of them: what the "
-            "program prints is a time or a rate",
-            code="metric.two",
-        )
-    check_pattern(metric_option, metric, 1)
-    check_pattern(rate_option, rate, 1)
-    if metric is not None and (unit := unit_in_pattern(metric)).kind == "rate":
-        raise UsageError(rate_words(metric_option, metric, unit), code="metric.rate")
-    if rate is not None and (unit := unit_in_pattern(rate)).kind == "time":
-        raise UsageError(time_words(rate_option, rate, unit), code="metric.time")
-
-
 def check_fidelity(where: str, app: App) -> None:
     """Check the cheap forms of an application before anything runs.
 
@@ -380,7 +335,7 @@ def _check_cheap_input(at: str, app: App, name: str, cheap: str) -> None:
 
 def _check_cheap_values(at: str, app: App, name: str, form: CheapForm) -> None:
     own = app.inputs[name].values if name in app.inputs else {}
-    placeholders = {place for word in app.command for place in _PLACE.findall(word)}
+    placeholders = {place for word in app.command for place in PLACEHOLDER.findall(word)}
     for key, value in form.values.items():
         if key not in placeholders:
             raise UsageError(
@@ -394,25 +349,6 @@ def _check_cheap_values(at: str, app: App, name: str, form: CheapForm) -> None:
                 "another one, with which the program takes less time",
                 code="app.cheap_form",
             )
-
-
-def readable_metric(word: str, where: str) -> str:
-    """The absolute path of a file; raises UsageError, with ``where``, if it cannot be read."""
-    path = Path(word).expanduser().absolute()
-    try:
-        if is_folder(path):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if path.is_fifo():
-            raise OSError(errno.EINVAL, "it is a pipe, which can be read only once")
-        with path.open("rb"):
-            pass
-    except OSError as problem:
-        raise UsageError(
-            f"{where}: {path} cannot be read: {problem.strerror}; expected a file with what the "
-            "program reads from its standard input (/dev/null for nothing)",
-            code="app.stdin_unreadable",
-        ) from None
-    return str(path)
 
 
 def load_app(name: str) -> App:
@@ -433,46 +369,6 @@ def load_app(name: str) -> App:
     return app
 
 
-_INTERPRETERS = re.compile(r"(python|pypy|perl|ruby|bash|sh|zsh|dash|Rscript|julia|lua)[0-9.]*")
-
-
-def program_name(words: Sequence[str]) -> str:
-    """The name of a command line's program, for readers.
-
-    It is the script or module if the program is an interpreter, else the program itself.
-    """
-    first = Path(words[0]).name
-    if not _INTERPRETERS.fullmatch(first):
-        return first
-    rest = list(words[1:])
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        if option == "-m" and rest:
-            return rest[0]
-        if option == "-c":
-            return first
-        if option in ("-X", "-W") and rest:
-            rest.pop(0)
-    return Path(rest[0]).name if rest else first
-
-
-def _not_a_program(first: str) -> str:
-    """Why the first word of a command cannot be started, and what to do about it."""
-    path = Path(first)
-    if not exists(path):
-        if "/" in first:
-            return f"the program {first!r} was not found.\nCheck its path."
-        return (
-            f"the program {first!r} was not found.\nGive its path, for example ./{first} , or put "
-            "its directory on PATH."
-        )
-    problem = f"the program {first!r} is not an executable file."
-    if path.suffix == ".py":
-        return f"{problem}\nGive it with its interpreter: -- python3 {first}"
-    where = first if "/" in first else f"./{first}"
-    return f"{problem}\nMake it executable (chmod +x {where}), and give its path: {where}"
-
-
 def app_from_command(
     program: tuple[str, ...],
     metric: str | None,
@@ -483,7 +379,7 @@ def app_from_command(
     first = program[0]
     place = shutil.which(first)
     if place is None:
-        raise UsageError(_not_a_program(first), code="program.not_found")
+        raise UsageError(not_a_program(first), code="program.not_found")
     check_figure(metric, metric_rate, "--metric", "--metric-rate")
     check_pattern("--verify", verify, 0)
     words = (str(Path(place).absolute()), *program[1:])
@@ -496,76 +392,3 @@ def app_from_command(
         default_input="",
         literal=True,
     )
-
-
-_PLACE = re.compile(r"\{(\w+)\}")
-
-
-def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
-    """The ``word`` with every ``{name}`` replaced; capitals may name an environment variable.
-
-    Raises UsageError for a name without a value and for a variable that is not set; ``howto`` says
-    in the message how to get the program.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in values:
-            return values[name]
-        if not name.isupper():
-            names = ", ".join(sorted(values))
-            raise UsageError(
-                f"app {app!r}: {word!r} has no value for {{{name}}}; known: {names}",
-                code="app.placeholder_unknown",
-            )
-        if os.environ.get(name):
-            return os.environ[name]
-        raise UsageError(
-            f"app {app!r} needs the environment variable {name} (the directory of its "
-            f"program), which is not set.  Set it: export {name}=...{_below(howto)}",
-            code="app.variable_unset",
-        )
-
-    return _PLACE.sub(value, word)
-
-
-def _place(file: str) -> Path:
-    """The absolute path of a file; a name alone is looked for on PATH."""
-    found = None if "/" in file else shutil.which(file)
-    return Path(found or file).expanduser().absolute()
-
-
-def executable(files: Iterable[str], values: dict[str, str], app: str, howto: str = "") -> str:
-    """The first of ``files`` that exists, as an absolute path.
-
-    Raises UsageError with the places that were searched, or with the file that may not be executed.
-    """
-    paths: list[Path] = []
-    unset: UsageError | None = None
-    for file in files:
-        try:
-            paths.append(_place(fill(file, values, app, howto)))
-        except UsageError as problem:
-            unset = unset or problem
-    for path in dict.fromkeys(paths):
-        if is_file(path):
-            if os.access(path, os.X_OK):
-                return str(path)
-            raise UsageError(
-                f"app {app!r}: {path} exists but may not be executed.  Allow it: chmod +x {path}",
-                code="program.not_executable",
-            )
-    if unset is not None:
-        raise unset
-    path_list = "\n".join(f"  {path}" for path in dict.fromkeys(paths))
-    variables = sorted({n for file in files for n in _PLACE.findall(file) if n.isupper()})
-    change = f"Point {' and '.join(variables)} to where it is." if variables else ""
-    raise UsageError(
-        f"app {app!r}: its program was not found.  Expected one of\n{path_list}\n"
-        f"{change}{_below(howto)}",
-        code="program.not_found",
-    )
-
-
-def _below(howto: str) -> str:
-    return f"\n{howto}" if howto else ""

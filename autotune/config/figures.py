@@ -13,8 +13,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from autotune.config.app import App, check_figure, check_pattern
+from autotune.config.app import App
 from autotune.config.find import ConfigFile, find_config, list_configs
+from autotune.config.pattern import check_figure, check_pattern
 from autotune.config.validated import read_toml
 from runner.types import MetricChoice
 

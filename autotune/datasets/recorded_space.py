@@ -17,8 +17,8 @@ from autotune.errors import UsageError
 from autotune.space import Parameter, Space, Value
 from autotune.space.definition import FACTS, read_definition
 from autotune.space.expression import Expr
+from autotune.space.named_space import load_space_file
 from autotune.space.parameter import Argument, parse_levels
-from autotune.space.resolve import load_space_file
 from autotune.space.vocabulary import BUILT_IN, LayoutRules, Naming
 
 

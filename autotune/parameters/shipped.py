@@ -2,7 +2,7 @@
 
 They tell a name of another version from one that no version has, and stand in for the list of a
 library that is not installed. Each file says in its first lines from which installations it was
-made (``python -m benchmarks.parameter_names --write``). A line has the common beginning of several
+made (``python -m benchmarks.parameter_names``). A line has the common beginning of several
 names and their ends; ``=`` is the empty end. A line in brackets names the layer of those below it.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from autotune.parameters.catalogue import Catalogue
 from autotune.parameters.fault import Fault, faults_of
@@ -12,25 +11,22 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 
-def surrounding_requests(
-    library: Library, catalogue: Catalogue, environment: Mapping[str, str] | None = None
-) -> list[Request]:
-    """The values that an environment (None: that of this process) and parameter files set."""
-    variables = dict(os.environ if environment is None else environment)
+def surrounding_requests(library: Library, catalogue: Catalogue) -> list[Request]:
+    """The values that the environment and parameter files set."""
+    variables = dict(os.environ)
     requests = list(from_variables(variables, catalogue))
     for path, lines in adapter(library).settings_files(variables).items():
         requests += from_file(path, lines, catalogue)
     return requests
 
 
-def surrounding_faults(library: Library, transport: str = "") -> list[Fault]:
+def surrounding_faults(library: Library) -> list[Fault]:
     """The faults of parameters that are set for every launch here.
 
-    Those without effect are left out unless the transport is known.
+    Those without effect are left out, because the transport is not known.
     """
     catalogue = Catalogue.of(library)
     requests = surrounding_requests(library, catalogue)
     if not requests:
         return []
-    faults = faults_of(requests, catalogue, transport)
-    return [one for one in faults if transport or one.kind != "no_effect"]
+    return [one for one in faults_of(requests, catalogue) if one.kind != "no_effect"]

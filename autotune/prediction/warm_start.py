@@ -69,10 +69,10 @@ def learned_families(model: ModelFile) -> list[str]:
 
 
 def warm_start_settings(
-    features: Features, space: Space, model: ModelFile, family: str, most: int = MOST
+    features: Features, space: Space, model: ModelFile, family: str
 ) -> list[Setting]:
     """The settings that the model expects to be fastest for the program, best first; at most
-    ``most``.  ``family`` is that of the MPI library here.
+    :data:`MOST`.  ``family`` is that of the MPI library here.
 
     The search measures what it tries, so no certainty is needed: every setting expected to be
     faster than the default counts. Before scoring, three kinds of parameters are removed: those
@@ -94,7 +94,7 @@ def warm_start_settings(
     order = scores.argsort(kind="stable")
     settings = list(candidates.values())
     predictions = [settings[i] for i in order if scores[i] < 0]
-    return list(dict.fromkeys(predictions))[:most]
+    return list(dict.fromkeys(predictions))[:MOST]
 
 
 def _within(setting: Setting, space: Space) -> Setting:

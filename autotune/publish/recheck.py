@@ -19,11 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from autotune.comparison.paired_comparison import (
-    ComparisonOutcome,
-    ComparisonRequest,
-    compare_settings,
-)
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_settings
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.measurement.budget import BudgetTooSmall
 from autotune.measurement.evaluator import MachineBusy

@@ -1,12 +1,10 @@
 """The source of a publication: a study, a class-wide result or a rules table, with doubts about it.
 
-Doubts are reasons not to publish here: another machine, MPI or cluster than measured, or no proof.
-The user may insist; the file then says so.
+The doubts are in :mod:`autotune.publish.doubts`. If the user insists, the file says so.
 """
 
 from __future__ import annotations
 
-import hashlib
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +18,9 @@ from autotune.dialects import dialect
 from autotune.dialects.translation import translate
 from autotune.errors import UsageError
 from autotune.measurement.result_checks import UNCHECKED, StoredAnswer, checks_words, unchecked
-from autotune.measurement.study_executables import changed_executables
 from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
+from autotune.publish.doubts import common_doubts, machine_doubts, program_doubts, study_doubts
 from autotune.publish.layout_variables import layout_content
 from autotune.publish.plain_figure import plain_figure
 from autotune.publish.source_place import latest_to_publish
@@ -32,16 +30,13 @@ from autotune.space.outside_names import check_config_name, check_groups, known_
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, FRESH_DIR
 from autotune.study.search_result import damaged_result
-from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED
-from runner.machine import describe_machine
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.srun import MPI_TYPE, SrunLaunch
 from runner.types import RunRecord
 
-_GIB = 2**30
 NOTHING = "it recommends the default, because nothing was proven to be faster"
 
 
@@ -190,9 +185,9 @@ def _from_study(
     )
     doubts = (
         _contradictions(result, values)
-        + _study_doubts(study, cluster)
-        + _program_doubts(store, study)
-        + _common_doubts(evidence, cluster, library)
+        + study_doubts(study, cluster)
+        + program_doubts(store, study)
+        + common_doubts(evidence, cluster, library)
     )
     content = _with_plugin(_content(runs[-1].launched), key, library)
     return PublicationSource(content, evidence, tuple(doubts), False)
@@ -311,83 +306,6 @@ def _reading(key: StudyKey) -> dict[str, Any]:
     return {name: str(value) for name, value in conditions.items() if value} | rate
 
 
-def _program_doubts(store: Store, study: StudyRecord) -> list[Note]:
-    """A doubt if the program that was measured is not the one that would be run now."""
-    changes = changed_executables(store, study.id)
-    if not changes:
-        return []
-    return [
-        Note(
-            "study.program_changed",
-            f"it was measured with another program: {change_words(changes)}",
-            {"files": [change.to_json() for change in changes]},
-        )
-    ]
-
-
-def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[Note]:
-    machine, study_machine = describe_machine(), study.key.machine
-    doubts = []
-    same = (
-        study_machine.cores,
-        study_machine.cpu_model,
-        round(study_machine.memory_bytes / _GIB),
-    ) == (
-        machine.cores,
-        machine.cpu_model,
-        round(machine.memory_bytes / _GIB),
-    )
-    if not same:
-        doubts.append(
-            Note(
-                "machine.other",
-                f"it was measured on another machine ({study_machine.cores} cores, "
-                f"{study_machine.cpu_model}); this one has {machine.cores} cores, "
-                f"{machine.cpu_model}",
-                {"measured": study_machine.cpu_model, "here": machine.cpu_model},
-            )
-        )
-    now = hashlib.sha256(cluster.definition.encode()).hexdigest()
-    if study.key.cluster == cluster.name and study.key.cluster_hash != now:
-        doubts.append(
-            Note(
-                "cluster.other_definition",
-                f"it was measured with another definition of cluster {cluster.name} "
-                "(interconnect, nodes, launch options)",
-                {"cluster": cluster.name},
-            )
-        )
-    return doubts
-
-
-def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> list[Note]:
-    doubts = []
-    if not evidence.guarded:
-        doubts.append(Note("guard.off", f"it was {UNGUARDED}, so it proves nothing"))
-    elif not evidence.proven:
-        doubts.append(Note("setting.unproven", "its setting was not proven to be faster"))
-    if evidence.cluster != cluster.name:
-        doubts.append(
-            Note(
-                "cluster.other",
-                f"it was measured on cluster {evidence.cluster}, not on {cluster.name}; did "
-                f"you mean --cluster {evidence.cluster}?",
-                {"measured": evidence.cluster, "here": cluster.name},
-            )
-        )
-    evidence_mpi = f"{evidence.mpi_family} {evidence.mpi_version}"
-    if evidence_mpi != f"{library.family} {library.version}":
-        doubts.append(
-            Note(
-                "mpi.other",
-                f"it was measured with {evidence_mpi}; this is {library.family} {library.version} "
-                f"in {library.bin} (--mpi selects another)",
-                {"measured": evidence_mpi, "here": f"{library.family} {library.version}"},
-            )
-        )
-    return doubts
-
-
 def _classwide(ident: str, cluster: str, left_out: list[Note]) -> ClasswideResult:
     """The result; ``left_out`` gets those that cannot be read."""
     if ident:
@@ -450,7 +368,7 @@ def _from_classwide(
         guarded=result.status != "unguarded",
         checked=evidence_checks(programs),
     )
-    doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
+    doubts = common_doubts(evidence, cluster, library) + machine_doubts(result.machine)
     return PublicationSource(content, evidence, tuple(doubts), True)
 
 
@@ -498,7 +416,7 @@ def _from_collectives(
         guarded=result.guarded,
         commutative_only=result.commutative_only,
     )
-    doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
+    doubts = common_doubts(evidence, cluster, library) + machine_doubts(result.machine)
     if family != library.family:
         doubts.append(
             Note(
@@ -516,14 +434,6 @@ def _translate_rules(result: CollectiveResult, library: Library) -> tuple[Rule, 
     theirs = {part.operation: words.names(library, part.operation) for part in result.parts}
     families = (result.mpi["name"], library.family)
     return translate(result.rules, result.algorithms, families, theirs)
-
-
-def _other_machine(fingerprint: str) -> list[Note]:
-    own_fingerprint = describe_machine().fingerprint
-    if fingerprint in (own_fingerprint, own_fingerprint[:12]):
-        return []
-    words = f"it was measured on machine {fingerprint}, but this one is {own_fingerprint}"
-    return [Note("machine.other", words, {"measured": fingerprint, "here": own_fingerprint})]
 
 
 def _content(launch_groups: Mapping[str, Mapping[str, str]]) -> Content:

@@ -155,9 +155,9 @@ def published_files(main_library: Library | None = None) -> tuple[list[Published
     return files, problems
 
 
-def expired_files(main_library: Library | None = None) -> list[Expiry]:
+def expired_files() -> list[Expiry]:
     """The expired ones of :func:`published_files`."""
-    return [one.expiry for one in published_files(main_library)[0] if one.expiry is not None]
+    return [one.expiry for one in published_files()[0] if one.expiry is not None]
 
 
 def _libraries(main_library: Library | None) -> list[Library]:

@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from autotune.space.expression import ExpressionError, parse_expression
     from autotune.space.inactive_parameters import InactiveParameters
     from autotune.space.library_choice import LibraryChoice
+    from autotune.space.named_space import join, load_space, space_names
     from autotune.space.parameter import Parameter
-    from autotune.space.resolve import join, load_space, space_names
     from autotune.space.setting import DEFAULT, Setting, Value
     from autotune.space.space import Constraint, Space
 
@@ -41,9 +41,9 @@ __getattr__ = lazy_names(
         "Setting": "autotune.space.setting",
         "Space": "autotune.space.space",
         "Value": "autotune.space.setting",
-        "join": "autotune.space.resolve",
-        "load_space": "autotune.space.resolve",
+        "join": "autotune.space.named_space",
+        "load_space": "autotune.space.named_space",
         "parse_expression": "autotune.space.expression",
-        "space_names": "autotune.space.resolve",
+        "space_names": "autotune.space.named_space",
     },
 )

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
@@ -31,7 +31,6 @@ variable. ``arg``: an option of the program. ``file``: a value in an input file 
 LibraryKind = Literal["library"]
 """The choice of the MPI library (:mod:`autotune.space.library_choice`), which no file can have."""
 
-TARGETS: tuple[ParameterKind, ...] = get_args(ParameterKind)
 PLACEMENT = ("map_by", "bind_to", "rank_by", *SRUN_PLACEMENT)
 RESOURCES = ("ranks", "processes", "threads", "workers")
 CORES_EACH = ("threads", "workers")

@@ -1,47 +1,44 @@
 """Resolve a space file against one library: its names, enumerated values and defaults.
 
-This module turns a definition into the space of one library and loads spaces by name. It determines
-levels and default of each parameter under the library and the facts. It expands derived values,
-which follow from parameters and facts and are never set.
+This module turns a definition into the space of one library. It expands derived values, which
+follow from parameters and facts and are never set. Levels and defaults are in
+:mod:`autotune.space.levels`; :mod:`autotune.space.named_space` loads spaces by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-from autotune.config.find import ConfigFile, find_config, list_configs, read_file
 from autotune.errors import UsageError
 from autotune.space.definition import (
     ENUM,
-    FACTS,
-    KIND,
     ConstraintTable,
     Definition,
     Keys,
     ParameterTable,
     is_cores_each,
     matches,
-    read_definition,
 )
-from autotune.space.expression import Compare, Constant, Expr, IsSet, Logic, Name, rename_names
-from autotune.space.expression import parse_expression as parse_expression
+from autotune.space.expression import (
+    Compare,
+    Constant,
+    Expr,
+    IsSet,
+    Logic,
+    Name,
+    parse_expression,
+    rename_names,
+)
 from autotune.space.layout_table import NamedValues
-from autotune.space.parameter import (
-    Argument,
-    Parameter,
-    default_kind,
-    divisor_expression,
-    divisors,
-    parse_levels,
-)
+from autotune.space.levels import default_of, levels_of, number_of
+from autotune.space.parameter import Argument, Parameter, default_kind
 from autotune.space.setting import Setting, Value, normalise_value, read_value
 from autotune.space.space import Constraint, Space
 from autotune.space.vocabulary import LayoutRules, Naming
 from runner.mpi.discover import adapter, family
-from runner.mpi.library import Library, ParamInfo, normalise
+from runner.mpi.library import Library, ParamInfo
 
 _MCA = "mca"
 """The only target for which the library's list can confirm names."""
@@ -262,7 +259,7 @@ def _parameter(
         when=read(keys.when) if keys.when else None,
         implies=_native_implied(keys.implies, names),
         implies_at={
-            _number(read_value(level), info): _native_implied(values, names)
+            number_of(read_value(level), info): _native_implied(values, names)
             for level, values in keys.implies.items()
             if isinstance(values, dict)
         },
@@ -324,78 +321,6 @@ def title(library: Library) -> str:
     return f"{family(library.family).title} {library.version}".strip()
 
 
-def levels_of(
-    keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value], where: str, library: str
-) -> tuple[Value, ...]:
-    """The levels of a parameter; ``where`` and ``library`` (its title, or "") are for messages.
-
-    Raises :class:`UsageError` for missing, excluded or malformed levels.
-    """
-    if keys.levels is None:
-        scope = f"for {library}" if library else "without a library"
-        raise UsageError(
-            f'{where}: no levels {scope}; give "levels", or "absent" with the reason',
-            code="levels.none",
-        )
-    levels: tuple[Value, ...]
-    if keys.levels == ENUM:
-        levels = _enum_levels(info, where)
-    elif (number := divisor_expression(keys.levels)) is not None:
-        levels = divisors(parse_expression(number).evaluate(_Facts(facts)))
-    else:
-        levels = tuple(dict.fromkeys(_number(v, info) for v in parse_levels(keys.levels)))
-    exclusions = {_number(normalise_value(value), info) for value in keys.exclude}
-    remaining = tuple(level for level in levels if level not in exclusions)
-    if not remaining:
-        raise UsageError(f'{where}: "exclude" leaves no level', code="levels.none")
-    return remaining
-
-
-def _enum_levels(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
-    if info is None or not info.enum:
-        raise UsageError(
-            f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
-            "there is none here; give a list of levels",
-            code="levels.none",
-        )
-    # "ignore" is coll/tuned's word for "unset".
-    words = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
-    return tuple(words.values()) if info.by_name else tuple(words)
-
-
-def _number(value: Value, info: ParamInfo | None) -> Value:
-    """The number of an enumerated name, the bytes of a size; other values unchanged."""
-    if info is None or info.type == "string" or not isinstance(value, str):
-        return value
-    return read_value(normalise(value, info))
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """The scope of a rule that uses only facts."""
-
-    facts: Mapping[str, Value]
-
-    def value(self, name: str) -> Value | None:
-        return self.facts.get(name)
-
-    def is_set(self, name: str) -> bool:
-        return False
-
-
-def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -> Value | None:
-    """The value of unset: from the file, else from the library, or None."""
-    if keys.default_rule is not None:
-        result = parse_expression(keys.default_rule).evaluate(_Facts(facts))
-        return None if result is None else normalise_value(result)
-    if keys.default is not None:
-        value = normalise_value(keys.default)
-        return _number(read_value(value) if isinstance(value, str) else value, info)
-    if info is None or not info.default:
-        return None  # An empty text means that the library chooses.
-    return info.default if info.type == "string" else _number(info.default, info)
-
-
 def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:
     """The expressions of derived values, in terms of parameters and facts only.
 
@@ -422,93 +347,3 @@ def spelled_out(expr: Expr, derived_values: Mapping[str, Expr]) -> Expr:
         return node
 
     return expr.map(change)
-
-
-def load_space(
-    name: str,
-    library: Library | None = None,
-    facts: Mapping[str, Value] | None = None,
-    app_facts: Mapping[str, Value] | None = None,
-) -> Space:
-    """The space ``name``, or several joined by ``+``; a part may be the path of a ``.toml`` file.
-
-    Expressions in the files may use ``facts`` (any of ranks, cores, nodes). A missing fact is
-    unknown, and rules that need it never reject a setting. ``app_facts`` are the application's
-    facts about its input; a file gets those that it names. With ``library=None`` names stay as in
-    the file and no library is queried, so all levels must be written out. Raises
-    :class:`UsageError`.
-    """
-    files = [find_config(KIND, word.strip()) for word in name.split("+")]
-    return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
-
-
-def parts_for(name: str, library: Library) -> str:
-    """The parts of a name joined by ``+`` that are for a library, or for any; "" if none is."""
-    parts = [part.strip() for part in name.split("+")]
-    libraries = {part: read_definition(find_config(KIND, part)).library for part in parts}
-    return "+".join(p for p, spec in libraries.items() if not spec or matches(spec, library))
-
-
-def load_space_file(
-    path: Path,
-    facts: Mapping[str, Value] | None = None,
-    app_facts: Mapping[str, Value] | None = None,
-) -> Space:
-    """The space of one file without a library, as :func:`load_space`; any path is accepted."""
-    return _space(read_file(path), None, facts or {}, app_facts or {})
-
-
-def _space(
-    file: ConfigFile,
-    library: Library | None,
-    facts: Mapping[str, Value],
-    app_facts: Mapping[str, Value],
-) -> Space:
-    for fact in facts:
-        if fact not in FACTS:
-            raise UsageError(
-                f"{fact!r} is not a fact that a space knows; facts are {', '.join(FACTS)}",
-                code="space.fact_unknown",
-            )
-    definition = read_definition(file)
-    layout_facts = definition.layout.facts
-    own_facts = {
-        k: v for k, v in app_facts.items() if k in definition.app_facts or k in layout_facts
-    }
-    return resolve(definition, file.name, file.path, library, {**facts, **own_facts})
-
-
-def join(parts: list[Space]) -> Space:
-    """One space of all parts; raises :class:`UsageError` if two have the same parameter."""
-    owners: dict[str, str] = {}
-    for part in parts:
-        for name in [*part.names, *part.derived]:
-            if name in owners:
-                raise UsageError(
-                    f"spaces {owners[name]} and {part.name} both have {name}; "
-                    "leave one of the spaces out",
-                    code="space.parameter_twice",
-                )
-            owners[name] = part.name
-    first, *others = parts
-    for other in others:
-        first = Space(
-            name=f"{first.name}+{other.name}",
-            parameters=first.parameters + other.parameters,
-            constraints=first.constraints + other.constraints,
-            absent={**first.absent, **other.absent},
-            facts={**first.facts, **other.facts},
-            aliases={**first.aliases, **other.aliases},
-            derived={**first.derived, **other.derived},
-            arguments=first.arguments + other.arguments,
-            requires=first.requires | other.requires,
-            # The added space is the more specific one.
-            starts=other.starts + first.starts,
-            layout=first.layout.joined(other.layout),
-        )
-    return first
-
-
-def space_names() -> list[str]:
-    """The names of all available space files."""
-    return [file.name for file in list_configs(KIND)]

@@ -106,7 +106,7 @@ class PowerEstimate:
 
 
 def decision_power(
-    plan: LookPlan, logs: Sequence[float], *, keep_blocks: bool = False, seed: int = 0
+    plan: LookPlan, logs: Sequence[float], *, keep_blocks: bool = False
 ) -> PowerEstimate:
     """Simulate ``plan`` many times on blocks drawn from the measured ones, with replacement.
 
@@ -114,7 +114,7 @@ def decision_power(
     blocks are the plan's own first blocks, and only the others are drawn. The result is an
     estimate: it cannot include noise not measured yet.
     """
-    decision_blocks = [blocks for blocks in _decisions(plan, logs, keep_blocks, seed) if blocks]
+    decision_blocks = [blocks for blocks in _decisions(plan, logs, keep_blocks) if blocks]
     if not decision_blocks:
         return PowerEstimate(0.0, plan.looks[-1])
     return PowerEstimate(
@@ -122,11 +122,9 @@ def decision_power(
     )
 
 
-def _decisions(
-    plan: LookPlan, logs: Sequence[float], keep_blocks: bool, seed: int
-) -> Iterator[int]:
+def _decisions(plan: LookPlan, logs: Sequence[float], keep_blocks: bool) -> Iterator[int]:
     """For each simulation the number of blocks at its decision, or 0 without a decision."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)  # The same answer every time.
     log_ratios = np.asarray(logs, dtype=np.float64)
     last = plan.looks[-1]
     first = log_ratios[:last] if keep_blocks else log_ratios[:0]
@@ -137,17 +135,17 @@ def _decisions(
         yield decision.comparison.n if decision.stop and decision.outcome != "undecided" else 0
 
 
-def required_pairs(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
+def required_pairs(logs: Sequence[float], min_gain: float) -> int | None:
     """Pairs of a new comparison with one look that decides with 80 % chance; None above 1000."""
     for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
-        if _decides(LookPlan.single_look(pairs, min_gain=min_gain), logs, seed):
+        if _decides(LookPlan.single_look(pairs, min_gain=min_gain), logs):
             return pairs
     return None
 
 
-def _decides(plan: LookPlan, logs: Sequence[float], seed: int) -> bool:
+def _decides(plan: LookPlan, logs: Sequence[float]) -> bool:
     """True if the chance of a decision is at least :data:`POWER`; ends when this is certain."""
-    undecided_draws = (blocks for blocks in _decisions(plan, logs, False, seed) if not blocks)
+    undecided_draws = (blocks for blocks in _decisions(plan, logs, False) if not blocks)
     return next(itertools.islice(undecided_draws, _MAX_UNDECIDED_DRAWS, None), None) is None
 
 

@@ -91,7 +91,6 @@ def next_run(
     noise: float,
     *,
     min_gain: float = MIN_GAIN,
-    max_runs: int = MAX_RUNS,
     doubt: float = 0.02,
 ) -> int | None:
     """Index of the setting whose next run decides most; None if no run would change the choice.
@@ -99,7 +98,7 @@ def next_run(
     Settings without a run come first. Then the run goes to the leader (the default, if no setting
     is expected to be faster) or to its rival, the setting most likely to be faster by half of
     ``min_gain``: to the less well known of the two. The race ends if that chance is below
-    ``doubt``, or if both have ``max_runs`` runs.
+    ``doubt``, or if both have :data:`MAX_RUNS` runs.
     """
     counts = np.array([len(c) for c in candidates])
     if counts.size == 0:
@@ -115,11 +114,11 @@ def next_run(
     )
     chance = _beats(posteriors, float(best), float(best_sd), math.log1p(min_gain) / 2)
     chance[leader] = posteriors.gain_chance[leader] if best_sd == 0 else 0.0
-    chance[counts >= max_runs] = 0.0
+    chance[counts >= MAX_RUNS] = 0.0
     rival = int(np.argmax(chance))
     if chance[rival] < doubt:
         return None
-    if best_sd > posteriors.sd[rival] and counts[leader] < max_runs:
+    if best_sd > posteriors.sd[rival] and counts[leader] < MAX_RUNS:
         return leader
     return rival
 

@@ -77,20 +77,20 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
     return backup
 
 
-def require_schema(database: Database, schema: Schema = CURRENT) -> None:
-    """Raise UsageError unless the database has exactly ``schema``; nothing is written."""
+def require_schema(database: Database) -> None:
+    """Raise UsageError unless the database has exactly today's schema; nothing is written."""
     with database.read() as connection:
-        stored_version = _version(connection, database, schema)
+        stored_version = _version(connection, database, CURRENT)
     if stored_version is None:
         raise UsageError(
             f"the results database {database.label} is empty; expected one with studies.  A "
             "search creates it; --store names another",
             code="store.empty",
         )
-    if stored_version != schema.version:
+    if stored_version != CURRENT.version:
         raise UsageError(
             f"{database.label} has schema version {stored_version}, and this command reads version "
-            f"{schema.version} only and changes nothing.  Any command that writes migrates it "
+            f"{CURRENT.version} only and changes nothing.  Any command that writes migrates it "
             "after a copy was made, for example: autotune studies",
             code="store.version",
         )

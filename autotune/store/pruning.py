@@ -81,11 +81,6 @@ class Pruned:
         """The bytes of everything that goes."""
         return self.unnamed_bytes + sum(share.bytes for share in self.studies)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing goes."""
-        return not self.studies and not self.unnamed
-
 
 def plan(database: Database, rule: PruneRule) -> Pruned:
     """What :func:`prune` would remove now; nothing is changed."""

@@ -22,17 +22,10 @@ from sqlalchemy import (
 
 from autotune.store import schema as s
 from autotune.store.model import WARMUP, BestRuns, StoredRun
+from autotune.store.read_backs import read_back_of, read_back_texts
+from autotune.store.record_columns import COLUMNS, OUTPUT
 from autotune.store.row_checks import all_rows, refuse
-from autotune.store.runs import (
-    COLUMNS,
-    OUTPUT,
-    listing,
-    of_phase,
-    page_conditions,
-    pause_collection,
-    read_back_of,
-    read_back_texts,
-)
+from autotune.store.runs import listing, of_phase, page_conditions, pause_collection
 from autotune.store.text import clean
 from autotune.store.trials import hash_of
 from runner.types import ReadBack

@@ -1,21 +1,13 @@
 """Statements about runs, each inside a transaction of the caller.
 
-They add and list runs; :mod:`autotune.store.run_columns` counts them.
-
-Most runs of a study have the same few read-back outcomes, which would take a million rows for
-100,000 runs. So each distinct outcome is stored once, and a run refers to its outcome.
-
-A :class:`runner.types.RunRecord` is written as columns. NaN times are stored as NULL and come back
-as NaN. A valid run whose figure is not a time (not finite, or not positive) gets the state
-``no_metric``.
+They add and list runs; :mod:`autotune.store.run_columns` counts them. A run refers to its outcome
+of read-back (:mod:`autotune.store.read_backs`); its record stands in columns
+(:mod:`autotune.store.record_columns`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import gc
-import hashlib
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
@@ -31,27 +23,19 @@ from sqlalchemy import (
     insert,
     or_,
     select,
-    text,
 )
 
 from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, StoredRun
-from autotune.store.printed import apply_change, clean_lines, printed_of, store_lines
+from autotune.store.printed import apply_change, printed_of, store_lines
+from autotune.store.read_backs import keep_read_back, read_back_of
+from autotune.store.record_columns import PRINTED_COLUMNS, WIDE, Rows, storable, to_columns
 from autotune.store.row_checks import all_rows, refuse
-from autotune.store.text import (
-    DamagedRow,
-    canonical,
-    clean,
-    clean_or_none,
-    damaged_row,
-    dump,
-    load,
-    load_object,
-)
+from autotune.store.text import DamagedRow, canonical, clean, load_object
 from autotune.store.trials import hash_of, unknown_trial
-from runner.types import ReadBack, RunRecord
+from runner.types import RunRecord
 
 NativeSetting = Mapping[str, Mapping[str, str]]
 _PAGE = 1000
@@ -229,7 +213,7 @@ def _load(
     lines: bool = True,
 ) -> list[StoredRun]:
     source = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    left_out = (*(WIDE if brief else ()), *(() if lines else _PRINTED_COLUMNS))
+    left_out = (*(WIDE if brief else ()), *(() if lines else PRINTED_COLUMNS))
     run_columns = [column for column in s.run.c if column.name not in left_out]
     query = select(*run_columns, s.trial.c.number.label("trial")).select_from(source)
     query = query.where(*conditions)
@@ -244,7 +228,7 @@ def _load(
         # Queried last: the outcome of a run that another worker stores meanwhile then exists, too.
         outcomes = {} if brief else read_back_of(connection, conditions)
         lists = printed_of(connection, conditions) if lines else {}
-        own = itemgetter(*map(names.index, _PRINTED_COLUMNS)) if lines else None
+        own = itemgetter(*map(names.index, PRINTED_COLUMNS)) if lines else None
         runs = []
         for row in rows:
             try:
@@ -277,179 +261,3 @@ def pause_collection() -> Iterator[None]:
     finally:
         if was:
             gc.enable()
-
-
-Backs = dict[str, ReadBack]
-_ID = (
-    select(s.read_back.c.id)
-    .where(s.read_back.c.hash == bindparam("hash"))
-    # On a server it holds the row, which nobody can then remove before the run names it.
-    .with_for_update(read=True, key_share=True)
-)
-# SQLite and PostgreSQL understand this. If two processes add the same hash, the second waits and
-# gets no row.
-_ADD = text(
-    "INSERT INTO read_back (hash) VALUES (:hash) ON CONFLICT (hash) DO NOTHING RETURNING id"
-)
-
-
-def keep_read_back(connection: Connection, read_backs: Mapping[str, ReadBack]) -> int | None:
-    """The id of a read-back outcome, stored if it is new; None if nothing was read back."""
-    if not read_backs:
-        return None
-    rows = [(n, b.state, b.requested, b.effective, b.source) for n, b in read_backs.items()]
-    key = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
-    outcome_id: int | None = connection.scalar(_ID, key)
-    if outcome_id is None and (outcome_id := connection.scalar(_ADD, key)) is not None:
-        values = [
-            {"read_back_id": outcome_id, "position": at, "name": name, **dataclasses.asdict(back)}
-            for at, (name, back) in enumerate(read_backs.items())
-        ]
-        connection.execute(insert(s.read_back_value), values)
-    return outcome_id if outcome_id is not None else int(connection.execute(_ID, key).scalar_one())
-
-
-def read_back_of(
-    connection: Connection, conditions: Sequence[ColumnElement[bool]]
-) -> dict[int, Backs]:
-    """The read-back outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
-    ids = select(s.run.c.read_back_id).where(*conditions)
-    query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(ids))
-    outcomes: dict[int, Backs] = {}
-    # The rows are sorted here by position, so that the dictionary has the order of the read-back.
-    rows = sorted(all_rows(connection, query), key=itemgetter(0, 2))
-    for number, name, _, *back in map(tuple, rows):
-        outcomes.setdefault(number, {})[name] = ReadBack(*back)
-    return outcomes
-
-
-def read_back_texts(
-    connection: Connection, conditions: Sequence[ColumnElement[bool]]
-) -> dict[int, str]:
-    """The outcomes of :func:`read_back_of`, each as the text of a JSON object."""
-    outcomes = read_back_of(connection, conditions)
-    return {
-        number: dump({name: dataclasses.asdict(back) for name, back in read_backs.items()})
-        for number, read_backs in outcomes.items()
-    }
-
-
-_JSON = ("command", "bindings", "inherited", "extra")
-_TEXT = (
-    "reason",
-    "code",
-    "metric_unit",
-    "host",
-    "place",
-    "mpi_name",
-    "mpi_version",
-    "stdout_tail",
-    "stderr_tail",
-)
-_TIMES = (
-    "wall_s",
-    "started_at",
-    "cpu_s",
-    "foreign_cpu_s",
-    "foreign_limit_s",
-    "irq_s",
-    "load1",
-)
-_AS_THEY_ARE = (
-    "state",
-    "metric_s",
-    "metric_rate",
-    "metric_count",
-    "exit_code",
-    "signal",
-    "verified",
-    "init_s",
-    "world_size",
-    "output_bytes",
-)
-_PRINTED_COLUMNS = ("printed_id", "printed_change")
-_PLAIN = (*_TEXT, *_AS_THEY_ARE)
-COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
-"""Names of the columns of a record."""
-OUTPUT = ("stdout_tail", "stderr_tail")
-"""Columns with the program's output, 2 kB per run and more."""
-WIDE = (*OUTPUT, *_JSON)
-"""Columns that are long and irrelevant to the speed of a run."""
-
-
-def storable(record: RunRecord) -> RunRecord:
-    """The ``record`` as it will be read back: clean text, and no valid run without a finite
-    figure."""
-    changes: dict[str, Any] = {name: clean(getattr(record, name)) for name in _TEXT}
-    changes["read_back"] = {
-        clean(name): ReadBack(
-            back.state,
-            clean(back.requested),
-            clean_or_none(back.effective),
-            clean_or_none(back.source),
-        )
-        for name, back in record.read_back.items()
-    }
-    changes["printed"] = clean_lines(record.printed)
-    # A database file does not store a negative zero.
-    zeros = (*_TIMES, "metric_s", "init_s")
-    changes |= {name: 0.0 for name in zeros if getattr(record, name) == 0}
-    if record.init_s is not None and not math.isfinite(record.init_s):
-        changes["init_s"] = None
-    if record.metric_s is not None and not math.isfinite(record.metric_s):
-        changes["metric_s"] = None
-    if record.valid and not _is_time(record.value_s):
-        changes["state"] = "no_metric"
-        changes["reason"] = f"its figure was {record.value_s}, not a time"
-    return dataclasses.replace(record, **changes)
-
-
-def _is_time(seconds: float) -> bool:
-    return 0 < seconds < math.inf
-
-
-def to_columns(record: RunRecord) -> dict[str, Any]:
-    """Column values of a storable record, including ``value_s``."""
-    columns = {name: getattr(record, name) for name in (*_TEXT, *_TIMES, *_AS_THEY_ARE)}
-    columns.update((name, dump(getattr(record, name))) for name in _JSON)
-    columns["value_s"] = record.value_s
-    for name in (*_TIMES, "value_s"):
-        if math.isnan(columns[name]):
-            columns[name] = None
-    return columns
-
-
-class Rows:
-    """Inverse of :func:`to_columns`, for rows with these columns in order.
-
-    Records share no mutable value with each other. Without the columns in ``WIDE`` their fields are
-    empty. Raises WorkError for a row that autotune did not write.
-    """
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = [name for name in (*_PLAIN, *_TIMES, *_JSON) if name in names]
-        self._pick = itemgetter(*map(list(names).index, self._names))
-        self._json = [name for name in _JSON if name in names]
-        self._cache: dict[str, Any] = {"[]": [], "{}": {}}
-
-    def __call__(self, row: Sequence[Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
-        values: dict[str, Any] = dict(zip(self._names, self._pick(row), strict=True))
-        for name in _TIMES:
-            if values[name] is None:
-                values[name] = math.nan
-        cache = self._cache
-        for name in self._json:
-            text = values[name]
-            if name == "extra":  # The program's own figures: nested, and different in each run.
-                values[name] = {} if text == "{}" else load_object(text)
-                continue
-            parsed_value = cache.get(text)
-            if parsed_value is None:
-                parsed_value = cache[text] = load(text)
-            if not isinstance(parsed_value, dict if name == "inherited" else list):
-                raise damaged_row(f"{name} is {parsed_value!r:.80}")
-            values[name] = parsed_value.copy()
-        record = RunRecord(read_back=dict(read_back), **values)
-        if record.state == "ok" and not _is_time(record.value_s):
-            raise damaged_row(f"it is valid with {record.value_s} s, expected a positive number")
-        return record

@@ -76,7 +76,11 @@ def hash_of(setting_key: str) -> str:
 
 
 def add(
-    connection: Connection, dialect: Dialect, study_id: int, draft: TrialDraft, origin: str
+    connection: Connection,
+    dialect: Dialect,
+    study_id: int,
+    draft: TrialDraft,
+    origin: str = "search",
 ) -> TrialRecord:
     """Add a running trial of this process; see :meth:`autotune.store.Store.add_trial`.
 

@@ -49,7 +49,6 @@ class WorkerClaims:
         key: str,
         attrs: Mapping[str, Any] | None = None,
         most: int | None = None,
-        origin: str = "search",
         spares: Sequence[TrialDraft] = (),
     ) -> TrialRecord | None:
         """Add a trial as :meth:`add_trial` if its setting has no trial in the study.
@@ -62,7 +61,7 @@ class WorkerClaims:
             draft = trials.first_free(connection, study_id, drafts, most)
             if draft is None:
                 return None
-            return trials.add(connection, self._database.dialect, study_id, draft, origin)
+            return trials.add(connection, self._database.dialect, study_id, draft)
 
     def trial_news(
         self, study_id: int, since: int, running: Collection[int]

@@ -7,16 +7,11 @@ import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
 
-from autotune.config.app import (
-    App,
-    app_from_command,
-    check_figure,
-    check_pattern,
-    load_app,
-    readable_metric,
-)
+from autotune.config.app import App, app_from_command, load_app
+from autotune.config.app_program import readable_file
 from autotune.config.cluster import load_cluster
 from autotune.config.figures import with_known_figure
+from autotune.config.pattern import check_figure, check_pattern
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.targets.launcher_line import (
@@ -236,7 +231,7 @@ def with_request(app: App, request: TargetRequest) -> App:
         "metric_choice": request.metric_choice,
     }
     if request.stdin is not None:
-        updates["stdin"] = readable_metric(request.stdin, request.name_of("stdin"))
+        updates["stdin"] = readable_file(request.stdin, request.name_of("stdin"))
         updates["inputs"] = {
             name: variant.model_copy(update={"stdin": None}) for name, variant in app.inputs.items()
         }

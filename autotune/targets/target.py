@@ -20,7 +20,6 @@ from autotune.config.shipped_programs import need_packages
 from autotune.errors import UsageError
 from autotune.notes import Note, Say, lock_notes, unheard
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
-from autotune.space.commutativity import for_any_operation
 from autotune.targets.input_files import FILE, input_texts, with_input_rules
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launch_options import fixed_names, fixed_parameters, without_parameters
@@ -172,12 +171,6 @@ class Target:
         # A setting cannot name these parameters either, whether the space has them or not.
         return dataclasses.replace(space, absent={**space.absent, **self._user_parameters})
 
-    def safe_space(self, name: str | None = None) -> Space:
-        """As :meth:`space`, without the levels that give wrong results with operations that do not
-        commute, unless the user says that there are none."""
-        space = self.space(name)
-        return space if self.commutative_only else for_any_operation(space)
-
     def cheap(self) -> Target:
         """The target in the cheap form that the application declares for its input.
 
@@ -322,11 +315,16 @@ class Target:
 
         ``tell`` gets notes on the lock, and on other MPI jobs on the same CPUs.
         """
-        lock = MachineLock("exclusive", cpus=self.cluster.cpu_set, tell=lock_notes(tell))
-        with lock, self.runner(guard) as runner:
+        with self.machine_lock(tell), self.runner(guard) as runner:
+            yield runner
+
+    @contextmanager
+    def machine_lock(self, tell: Say = unheard) -> Iterator[None]:
+        """Hold the machine lock; ``tell`` gets notes as of :meth:`locked_runner`."""
+        with MachineLock("exclusive", cpus=self.cluster.cpu_set, tell=lock_notes(tell)) as lock:
             for note in self.shared_notes(lock):
                 tell(note)
-            yield runner
+            yield
 
     def shared_notes(self, lock: MachineLock) -> list[Note]:
         """Notes on other MPI jobs on the same CPUs, for the process that took ``lock``.

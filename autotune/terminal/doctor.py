@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from autotune.terminal.render import print_hanging
 
 if TYPE_CHECKING:
-    from autotune.api.doctor import DoctorFinding
+    from autotune.api.doctor_finding import DoctorFinding
 
 
 def print_findings(findings: list[DoctorFinding]) -> None:

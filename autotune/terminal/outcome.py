@@ -181,7 +181,7 @@ def _print_contradictions(notes: Sequence[Note], names: ParameterNames) -> None:
 
 def _titles(libraries: BothLibraries) -> dict[str, str]:
     # Few comparisons have two libraries; the modules of measuring are imported for those only.
-    from autotune.comparison.paired_comparison import library_titles
+    from autotune.comparison.comparison_outcome import library_titles
 
     return library_titles(libraries)
 

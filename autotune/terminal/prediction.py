@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.api.over_decomposition import models_of_space, over_decomposition
-from autotune.config.app import program_name
+from autotune.config.app_program import program_name
 from autotune.terminal.render import note_line, print_line, print_note, print_table
 from autotune.wording import percent, share, short_setting, size_words
 

@@ -18,11 +18,11 @@ from autotune.strategies.random_search import RandomSearch
 from autotune.study.limited import Limited
 from autotune.study.loop import SearchLoop
 from autotune.study.procedure import run_procedure
-from autotune.study.race import Race, race_evidence
+from autotune.study.race import Race, RaceEvidence, race_evidence, with_favourite
 from autotune.study.screening import Screening
 from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
-from benchmarks.search.naming import named_setting
+from benchmarks.search.peers import Peer
 
 MARKS = (10, 15, 25, 45, 100, 150)
 _BEYOND = 100.0
@@ -121,7 +121,7 @@ def follow(
     def note(event: Event | None = None) -> None:
         if event is None or isinstance(event, TrialEnded):
             known = race_evidence(evaluator.history.entries, trial_store.trials)
-            named = named_setting(strategy, known, search.favourite, plan.min_gain)
+            named = _named(strategy, known, search.favourite, plan.min_gain)
             own = sum(course.own_s)
             course.named.append((spent(), search.bench.budget.spent_s + own, named))
 
@@ -146,6 +146,19 @@ def follow(
         Race(search.bench, trial_store.trials).run()
         note()
     return course
+
+
+def _named(
+    strategy: Strategy, known: RaceEvidence, favourite: Setting | None, min_gain: float
+) -> Setting:
+    """A matched peer's own recommendation; of any other what a study would take into its proof.
+
+    ``favourite`` is that of the strategy, in the form that is launched.
+    """
+    if isinstance(strategy, Peer) and strategy.trials is not None:
+        return strategy.recommendation() or DEFAULT
+    hopeful = with_favourite(known.finalists(1, min_gain), favourite)
+    return hopeful[0] if hopeful else DEFAULT
 
 
 def at_budgets(land: Land, told: Callable[[int], Strategy], seed: int, runs: int) -> ReplayedSearch:

@@ -16,13 +16,13 @@ import os
 import re
 import site
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from runner.files.paths import is_file, real_path
-from runner.mpi.abi import NeededLibrary, is_elf, needed_by, needed_library
+from runner.mpi.abi import NeededLibrary, is_elf, needed_by
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import LAUNCHERS, adapter, families, identify, libraries
 from runner.mpi.library import Library
@@ -59,16 +59,6 @@ class LinkedLibrary:
     place: str
     family: str
     version: str
-
-
-def linked_with(words: Sequence[str]) -> LinkedLibrary | None:
-    """The library that the program of this command line was linked with.
-
-    None for a script, and if the library cannot be determined. It is the library that the loader
-    finds without the launcher; a launcher may put its own library before it.
-    """
-    library = needed_library(words)
-    return None if library is None or not library.place else identify_file(library.place)
 
 
 @lru_cache(maxsize=8)

@@ -17,7 +17,8 @@ from autotune.anova.paired_runs import PairTerms, check_programs, measure_pairs
 from autotune.anova.table import RunTable
 from autotune.api.anova import Analysis, analyse
 from autotune.api.classwide import class_of
-from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import ComparisonRequest
 from autotune.datasets import Dataset, load
 from autotune.errors import UsageError
 from autotune.measurement.budget import BudgetTooSmall

@@ -15,7 +15,8 @@ from autotune.anova.class_pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.classwide import mean_gain
 from autotune.anova.classwide_result import ProgramEvidence
 from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, measure_pairs
-from autotune.comparison.paired_comparison import ComparisonOutcome, ComparisonRequest, compare_on
+from autotune.comparison.comparison_outcome import ComparisonOutcome
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
 from autotune.measurement.budget import BudgetTooSmall
 from autotune.space import DEFAULT, Setting, parse_expression
 from autotune.space.space import Constraint

@@ -102,7 +102,7 @@ NOT_STARTED = {
     # The interpreter is only named: to look beside it, or as a word of the user's command.
     "autotune/config/app.py": 1,
     "autotune/config/shipped_programs.py": 1,
-    "autotune/api/doctor.py": 2,
+    "autotune/api/doctor_needs.py": 2,
     "autotune/terminal/command_line.py": 1,
     "runner/mpi/discover.py": 3,
     "runner/mpi/linkage.py": 1,

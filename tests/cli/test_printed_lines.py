@@ -97,7 +97,7 @@ SHOWN = {
     "runner/scheduler/slurm.py:submit",
     "runner/scheduler/template.py:submit",
     # The words of a template: how ranks are started in its jobs.
-    "autotune/api/doctor.py:_templates",
+    "autotune/api/doctor_needs.py:_templates",
     "runner/testbed/launch.py:_command",
     "runner/testbed/launch.py:run",
 }

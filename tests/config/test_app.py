@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.config.app import App, Input, app_from_command, load_app, program_name
+from autotune.config.app import App, Input, app_from_command, load_app
+from autotune.config.app_program import program_name
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from tests.refusals import refused

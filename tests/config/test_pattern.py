@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.config.app import App, app_from_command, check_figure, load_app
+from autotune.config.app import App, app_from_command, load_app
 from autotune.config.find import list_configs
-from autotune.config.pattern import unit_in_pattern
+from autotune.config.pattern import check_figure, unit_in_pattern
 from autotune.errors import UsageError
 
 

@@ -21,7 +21,7 @@ from sqlalchemy import text
 
 from autotune.errors import UsageError
 from autotune.store import RUNNING, OwnerProcess, Store
-from autotune.store.runs import WIDE, storable
+from autotune.store.record_columns import WIDE, storable
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 from tests.refusals import refused

@@ -29,7 +29,7 @@ from autotune.publish.published_text import edit
 from autotune.publish.verify import published_header
 from autotune.schemas import SCHEMAS, load_schema
 from autotune.space import load_space
-from autotune.space.resolve import load_space_file
+from autotune.space.named_space import load_space_file
 from autotune.store import Store
 from autotune.store.export import export_study, runs_frame
 from runner.trace.document import load_features

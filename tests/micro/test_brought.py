@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from autotune.config.app import App, fill, load_app
+from autotune.config.app import App, load_app
+from autotune.config.app_program import fill
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from runner.programs.apps.common.errors import AppUsageError

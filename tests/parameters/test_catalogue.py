@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autotune.parameters.catalogue import Catalogue, plain_name
+from autotune.parameters.catalogue import BELOW, Catalogue, plain_name
+from autotune.parameters.fault import Fault, faults_of
+from autotune.parameters.request import Request, ValuePlace
 from autotune.parameters.shipped import names_text, parse_names, shipped_names, shipped_of
 from runner.mpi.library import Library
 from tests.parameters.catalogues import catalogue, info
@@ -93,3 +95,24 @@ def test_a_version_without_shipped_names_has_only_what_it_lists() -> None:
     own = Catalogue.shipped(Library("openmpi", "9.0.0", "", "", {"btl": info("btl", "string", "")}))
     assert own.is_usable
     assert own.find("btl")
+
+
+def faults(own: Catalogue, layer: str, name: str, value: str) -> list[Fault]:
+    place = ValuePlace.EXPORT if layer in BELOW.values() else ValuePlace.LINE
+    return faults_of([Request(name, value, place, layer, name, name)], own, commutes=True)
+
+
+@pytest.mark.parametrize("own", [catalogue(), catalogue("4.0.2", "mpich")])
+def test_right_names_are_no_faults_and_near_ones_lead_to_them(own: Catalogue) -> None:
+    pairs = [
+        (layer, name, one.default if one is not None else "")
+        for layer, params in own.layers.items()
+        for name, one in params.items()
+    ]
+    assert len(pairs) > 5
+    for layer, name, default in pairs:
+        kinds = [f for f in faults(own, layer, name, default) if f.kind != "no_effect"]
+        assert all(fault.is_harmless for fault in kinds), name
+        wrong = name[:-1] + ("Q" if name.isupper() else "q")
+        (fault,) = (f for f in faults(own, layer, wrong, default) if f.near)
+        assert fault.near[0] == name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.comparison.paired_comparison import ComparisonOutcome
+from autotune.comparison.comparison_outcome import ComparisonOutcome
 from autotune.notes import Note
 from autotune.publish.recheck import PAIRS, Claim, _judgement, claim_of
 from autotune.stats import Decision, looks_up_to

@@ -11,13 +11,8 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from autotune.comparison.paired_comparison import (
-    ComparisonOutcome,
-    ComparisonRequest,
-    compare_on,
-    library_titles,
-    outcome_of,
-)
+from autotune.comparison.comparison_outcome import ComparisonOutcome, library_titles
+from autotune.comparison.paired_comparison import ComparisonRequest, compare_on, outcome_of
 from autotune.config.app import App
 from autotune.measurement.budget import Budget
 from autotune.space import DEFAULT, Setting, Space

@@ -46,18 +46,18 @@ class MemoryBlock:
         """The array whose indices name the bytes; None for named places."""
         self.places: list[str] = []
 
-    def refine(self, granule: int) -> None:
-        """Use a smaller granule."""
+    def refine(self) -> None:
+        """Use granules of one byte."""
         flags = np.frombuffer(bytes(self.flags), np.uint8)
-        self.flags = bytearray(np.repeat(flags, self.granule // granule).tobytes())
-        self.granule = granule
+        self.flags = bytearray(np.repeat(flags, self.granule).tobytes())
+        self.granule = 1
 
     def views(self, address: int, shape: Any, strides: Any, width: int) -> list[NDArray[np.uint8]]:
         """The flags of an array's elements; several arrays if an element has several granules."""
         granule = self.granule
         offset = address - self.address
         if width % granule or offset % granule or any(s % granule for s in strides):
-            self.refine(1)
+            self.refine()
             granule = 1
         steps = tuple(s // granule for s in strides)
         first = offset // granule

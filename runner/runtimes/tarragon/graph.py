@@ -60,11 +60,6 @@ class Task:
         self.dependencies.append(edge)
         return edge
 
-    def disconnect(self, other: Task | int) -> None:
-        """Remove the edges to another task."""
-        target = other if isinstance(other, int) else other.id
-        self.dependencies = [edge for edge in self.dependencies if edge.target != target]
-
     def vinit(self) -> None:
         """Called once before the graph runs; all edges exist.  By default the task is ready."""
         self.state = EXEC

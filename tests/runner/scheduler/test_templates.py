@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.api.doctor import _templates
+from autotune.api.doctor_needs import _templates
 from autotune.config.find import read_file
 from autotune.config.scheduler import allocation, find_scheduler, read_template, scheduler_templates
 from autotune.errors import UsageError

@@ -79,12 +79,8 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "verified": is_right,
             "checksum": total,
             "mflops": flops / solver_s / 1e6,
-            "phases": parts.phases,
-            **parts.figures,
-            "startup_s": startup_s,
+            **parts.result(startup_s, seconds),
         }
-        if options.repetitions > 1:
-            result["repetitions_s"] = seconds
         print(json_line(result), flush=True)
     return 1 if wrong else 0
 

@@ -27,9 +27,9 @@ def parse_shape(text: str, option: str, axes: int) -> Shape:
     return tuple(int(p) for p in parts)
 
 
-def parse_size(text: str, option: str) -> Shape:
-    """``8x7x6`` as (8, 7, 6), and ``8`` as (8, 8, 8); raises :class:`AppUsageError`."""
-    return parse_shape(text if "x" in text.lower() else f"{text}x{text}x{text}", option, 3)
+def parse_size(text: str) -> Shape:
+    """``--size 8x7x6`` as (8, 7, 6), and ``8`` as (8, 8, 8); raises :class:`AppUsageError`."""
+    return parse_shape(text if "x" in text.lower() else f"{text}x{text}x{text}", "--size", 3)
 
 
 def show_shape(shape: Shape) -> str:

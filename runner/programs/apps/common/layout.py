@@ -50,6 +50,10 @@ class Layout:
     local: Shape
     padding: int = 1
 
+    def __str__(self) -> str:
+        cut = show_shape(self.processes)
+        return cut if self.local_count == 1 else f"{cut}, each process {show_shape(self.local)}"
+
     @property
     def local_count(self) -> int:
         return math.prod(self.local)

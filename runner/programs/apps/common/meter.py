@@ -140,6 +140,16 @@ class Breakdown:
     figures: dict[str, Any] = field(default_factory=dict)
     """The figures for the JSON line; the five parts and ``end_s`` add up to ``solver_s``."""
 
+    def result(self, startup_s: float, seconds: list[float]) -> dict[str, Any]:
+        """The end of a JSON line; it has the ``seconds`` of the repetitions if they are several."""
+        several = {"repetitions_s": seconds} if len(seconds) > 1 else {}
+        return {"phases": self.phases, **self.figures, "startup_s": startup_s, **several}
+
+    @property
+    def words(self) -> str:
+        """The mean seconds of each phase."""
+        return ", ".join(f"{name} {s['mean']:.4f}" for name, s in self.phases.items())
+
 
 @dataclass(frozen=True)
 class RunSummary(Generic[V]):

@@ -182,12 +182,8 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "verified": is_verified,
             "residual": left,
             "core_imbalance": cut,
-            "phases": parts.phases,
-            **parts.figures,
-            "startup_s": startup_s,
+            **parts.result(startup_s, seconds),
         }
-        if options.repetitions > 1:
-            result["repetitions_s"] = seconds
         print(json_line(result), flush=True)
     return 1 if wrong else 0
 

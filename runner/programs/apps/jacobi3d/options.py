@@ -98,7 +98,7 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int
     if input_name is not None:
         return input_name, INPUTS[input_name].size, INPUTS[input_name].iterations
     assert size is not None
-    return None, parse_size(size, "--size"), DEFAULT_ITERATIONS
+    return None, parse_size(size), DEFAULT_ITERATIONS
 
 
 def _check_parts(variant: str, config: mate.Config) -> None:

@@ -40,22 +40,14 @@ def print_result(
         "residual": summary.verdict.residual,
         "expected": summary.verdict.reference,
         "mflops": mflops,
-        "phases": summary.breakdown.phases,
-        **summary.breakdown.figures,
-        "startup_s": summary.startup_s,
+        **summary.breakdown.result(summary.startup_s, summary.seconds),
     }
-    if options.repetitions > 1:
-        result["repetitions_s"] = summary.seconds
     cells = f"{show_shape(size)} cells, {iterations} iterations"
-    cut = show_shape(layout.processes)
-    if layout.local_count > 1:
-        cut += f", each process {show_shape(layout.local)}"
-    print(f"jacobi3d {options.variant}: {cells}, {ranks} ranks as {cut}")
+    print(f"jacobi3d {options.variant}: {cells}, {ranks} ranks as {layout}")
     print(
         f"solver {summary.solver_s:.4f} s, {mflops:.0f} MFlop/s, start-up {summary.startup_s:.2f} s"
     )
-    shares = (f"{name} {s['mean']:.4f}" for name, s in summary.breakdown.phases.items())
-    print(f"seconds, mean over {_WHOM.get(options.variant, 'workers')}: {', '.join(shares)}")
+    print(f"seconds, mean over {_WHOM.get(options.variant, 'workers')}: {summary.breakdown.words}")
     print(summary.verdict.message)
     print(json_line(result), flush=True)
 

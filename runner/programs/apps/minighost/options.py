@@ -156,7 +156,7 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Input]:
     if input_name is not None:
         return input_name, INPUTS[input_name]
     assert size is not None
-    return None, Input(parse_size(size, "--size"), DEFAULT_STEPS, DEFAULT_VARIABLES, "")
+    return None, Input(parse_size(size), DEFAULT_STEPS, DEFAULT_VARIABLES, "")
 
 
 def _check(options: Namespace) -> None:

@@ -52,26 +52,18 @@ def print_result(
         "verified": summary.verdict.is_right,
         "heat_error": summary.verdict.error,
         "heat_bound": summary.verdict.bound,
-        "phases": summary.breakdown.phases,
-        **summary.breakdown.figures,
-        "startup_s": summary.startup_s,
+        **summary.breakdown.result(summary.startup_s, summary.seconds),
     }
     if options.variant in CHUNK_VARIANTS:
         result["configured"] = options.config_source
-    if options.repetitions > 1:
-        result["repetitions_s"] = summary.seconds
-    cut = show_shape(layout.processes)
-    if layout.local_count > 1:
-        cut += f", each process {show_shape(layout.local)}"
     print(
         f"minighost {options.variant}: {show_shape(options.size)} cells, {options.variables} "
-        f"variables, {options.steps} steps, {ranks} ranks as {cut}"
+        f"variables, {options.steps} steps, {ranks} ranks as {layout}"
     )
     print(
         f"solver {summary.solver_s:.4f} s, grind time {grind:.3f} ns, "
         f"start-up {summary.startup_s:.2f} s"
     )
-    shares = (f"{name} {s['mean']:.4f}" for name, s in summary.breakdown.phases.items())
-    print(f"seconds, mean over threads of all ranks: {', '.join(shares)}")
+    print(f"seconds, mean over threads of all ranks: {summary.breakdown.words}")
     print(summary.verdict.message)
     print(json_line(result), flush=True)
