@@ -13,11 +13,9 @@ as NaN. A valid run whose figure is not a time (not finite, or not positive) get
 from __future__ import annotations
 
 import dataclasses
-import gc
 import hashlib
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +23,8 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    Select,
+    and_,
     bindparam,
     case,
     func,
@@ -32,6 +32,7 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    true,
 )
 
 from autotune.errors import UsageError
@@ -39,7 +40,7 @@ from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, StoredRun
 from autotune.store.printed import apply_change, clean_lines, printed_of, store_lines
-from autotune.store.row_checks import all_rows, refuse
+from autotune.store.row_checks import all_rows, pause_collection, refuse
 from autotune.store.text import (
     DamagedRow,
     canonical,
@@ -56,6 +57,8 @@ from runner.types import ReadBack, RunRecord
 NativeSetting = Mapping[str, Mapping[str, str]]
 _PAGE = 1000
 """Runs that are read at once by :func:`read_through`."""
+_IDS_PER_QUERY = 500
+"""The number of bound values of a statement is limited."""
 # Every measurement adds a run, so its statements are built once.
 _OF_STUDY = s.run.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).scalar_subquery()
@@ -155,11 +158,14 @@ def page_conditions(
     connection: Connection, study_id: int, size: int
 ) -> Iterator[ColumnElement[bool]]:
     """The conditions of the runs of a study in order, at most ``size`` runs for each."""
-    query = select(s.run.c.number).where(s.run.c.study_id == study_id).order_by(s.run.c.number)
-    numbers = list(connection.scalars(query))
-    for first in range(0, len(numbers), size):
-        last = min(first + size, len(numbers)) - 1
-        yield s.run.c.number.between(numbers[first], numbers[last])
+    number = s.run.c.number
+    ends = select(number).where(s.run.c.study_id == study_id).order_by(number)
+    ends = ends.offset(size - 1).limit(1)
+    page: ColumnElement[bool] = true()
+    while (end := connection.scalar(ends.where(page))) is not None:
+        yield and_(page, number <= end)
+        page = number > end
+    yield page  # It may have no runs.
 
 
 def known_runs(
@@ -267,18 +273,6 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
     )
 
 
-@contextmanager
-def pause_collection() -> Iterator[None]:
-    """Switch off garbage collection, which takes a third of the time: many objects are created."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 Backs = dict[str, ReadBack]
 _ID = (
     select(s.read_back.c.id)
@@ -313,7 +307,10 @@ def read_back_of(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, Backs]:
     """The read-back outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
-    ids = select(s.run.c.read_back_id).where(*conditions)
+    return _outcomes(connection, select(s.run.c.read_back_id).where(*conditions))
+
+
+def _outcomes(connection: Connection, ids: Select[Any] | Collection[int]) -> dict[int, Backs]:
     query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(ids))
     outcomes: dict[int, Backs] = {}
     # The rows are sorted here by position, so that the dictionary has the order of the read-back.
@@ -323,15 +320,14 @@ def read_back_of(
     return outcomes
 
 
-def read_back_texts(
-    connection: Connection, conditions: Sequence[ColumnElement[bool]]
-) -> dict[int, str]:
-    """The outcomes of :func:`read_back_of`, each as the text of a JSON object."""
-    outcomes = read_back_of(connection, conditions)
-    return {
-        number: dump({name: dataclasses.asdict(back) for name, back in read_backs.items()})
-        for number, read_backs in outcomes.items()
-    }
+def read_back_texts(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """The outcomes with these ids, each as the text of a JSON object; an unknown one is empty."""
+    texts = dict.fromkeys(ids, "{}")
+    for first in range(0, len(ids), _IDS_PER_QUERY):
+        outcomes = _outcomes(connection, ids[first : first + _IDS_PER_QUERY])
+        for number, read_backs in outcomes.items():
+            texts[number] = dump({n: dataclasses.asdict(back) for n, back in read_backs.items()})
+    return texts
 
 
 _JSON = ("command", "bindings", "inherited", "extra")
