@@ -50,7 +50,7 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     state = state_of(store, study)
     session = store.last_document(study.id, SESSION) or {}
     history = history_of(store, study.id)
-    active = _active(store, study, state, session)
+    active = is_active(store, study, state)
     phase = history.entries[-1].kind if history.entries else ""
     best = _best(state, history)
     trial_count = sum(n for kind, n in state.trials.items() if kind != "running")
@@ -84,18 +84,13 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def is_active(store: Store, study: StudyRecord) -> bool:
+def is_active(store: Store, study: StudyRecord, state: StudyStatus) -> bool:
     """Whether a process works on the study, as far as this machine can tell; reads no history."""
-    session = store.last_document(study.id, SESSION) or {}
-    return _active(store, study, state_of(store, study), session)
-
-
-def _active(store: Store, study: StudyRecord, state: StudyStatus, session: dict[str, Any]) -> bool:
-    """The same with what is known of the study."""
     if state.status in FINISHED:
         return False
     if state.status in ("searching", "proving", "waiting"):
         return True
+    session = store.last_document(study.id, SESSION) or {}
     try:
         owner = OwnerProcess(**session["owner"])
         if owner.host == OwnerProcess.current().host:

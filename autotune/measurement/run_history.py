@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +14,8 @@ from autotune.measurement.figure_time import covered_s, least_ratio
 from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store, StoredRun
-from autotune.store.runs import pause_collection
+from autotune.store.model import kind_of
+from autotune.store.row_checks import pause_collection
 from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
@@ -39,10 +39,9 @@ REJECTION_PREFIX = "rejected for foreign load every time"
 """Prefix of the reason for a setting that is always disturbed while the default is not."""
 
 
-@cache
-def _kind(phase: str) -> str:
-    """Of a few phases, but asked for each of a hundred thousand runs."""
-    return phase.partition(":")[0]
+def is_timed(phase: str) -> bool:
+    """Whether the times of the runs of a phase are used: they are no warm-ups and no leads."""
+    return kind_of(phase) != WARMUP and not phase.endswith(f":{LEAD}")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,12 @@ class HistoryEntry:
     @property
     def kind(self) -> str:
         """The phase without its round."""
-        return _kind(self.phase)
+        return kind_of(self.phase)
+
+    @property
+    def wall_s(self) -> float:
+        """Wall seconds of the launch."""
+        return self.record.wall_s
 
     @property
     def counts(self) -> bool:
@@ -70,7 +74,7 @@ class HistoryEntry:
     @property
     def has_time(self) -> bool:
         """Whether the run counts and its time is used: it is no lead."""
-        return self.counts and not self.phase.endswith(f":{LEAD}")
+        return self.counts and is_timed(self.phase)
 
     @property
     def censored(self) -> bool:

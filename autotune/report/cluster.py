@@ -13,7 +13,7 @@ from autotune.anova.table import read_table
 from autotune.collectives.algorithm_tables import TABLES, CollectiveResult
 from autotune.errors import UsageError
 from autotune.measurement.result_checks import MARK, StoredAnswer, unchecked
-from autotune.measurement.run_history import DEFAULT_KEY, history_of
+from autotune.measurement.run_history import DEFAULT_KEY
 from autotune.notes import Note
 from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
@@ -117,7 +117,7 @@ def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Sectio
         )
         if result.gain is not None:
             marks.append(_mark(label, (result.gain, low, high), "", result.significant))
-        ratios = proof_ratios(history_of(store, study.id))
+        ratios = proof_ratios(store, study.id)
         if result.status == "recommended" and result.recommended.key in ratios:
             groups[f"{label}, default"] = ratios[DEFAULT_KEY]
             groups[f"{label}, tuned"] = ratios[result.recommended.key]

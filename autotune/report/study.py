@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from heapq import nsmallest
 
 from autotune.measurement.result_checks import (
     MARK,
@@ -12,16 +13,18 @@ from autotune.measurement.result_checks import (
     shown_lines,
     unchecked,
 )
-from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
+from autotune.measurement.run_history import CONFIRM, DEFAULT_KEY, is_timed
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
-from autotune.store import Store, StoredRun, StudyRecord, TrialFigure
+from autotune.store import Store, StudyRecord, TrialFigure
+from autotune.store.model import HostRuns
 from autotune.study.convergence import improvements
 from autotune.study.library_sentences import switch_words
 from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.study.search_result import Finalist, Result
 from autotune.wording import (
     WHY_UNGUARDED,
+    Metric,
     ParameterNames,
     interval_or_range,
     key_parts,
@@ -36,21 +39,19 @@ TABLE_ROWS = 10
 
 def study_section(store: Store, study: StudyRecord, title: str | None = None) -> Section:
     """The section of a study: verdict, proven setting, proof, course of the search, provenance."""
-    runs = store.runs(study.id, brief=True)
-    history = RunHistory.of(entry_of(run) for run in runs)
-    trials = store.trial_figures(study.id)
+    trials, hosts = store.trial_figures(study.id), store.hosts(study.id)
     result = None
     if study.result is not None and "recommended" in study.result:
         result = Result.from_json(study.result)
     cheap = stored_summary(store, study)
     name = f"{study.key.app.name}{f' {study.key.app.input}' if study.key.app.input else ''}"
-    drawings = [search_history(history, trials), _proof(history, result)]
+    drawings = [search_history(store, study.id, trials), _proof(store, study.id, result)]
     return Section(
         title or f"{name} on {study.key.ranks} ranks",
         verdict=_headline(study, result),
-        words=(*_words(study, history, result), *([screening_words(cheap)] if cheap else [])),
+        words=(*_words(store, study, hosts, result), *([screening_words(cheap)] if cheap else [])),
         copies=tuple(_copies(result)),
-        tables=(*_tables(history, trials, result), provenance(study, runs)),
+        tables=(*_tables(trials, result), provenance(study, hosts)),
         figures=tuple(drawing for drawing in drawings if drawing),
         notes=() if result is None else tuple(map(result.names.within, _notes(result))),
     )
@@ -71,11 +72,14 @@ def _headline(study: StudyRecord, result: Result | None) -> str:
     return result.headline
 
 
-def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> list[str]:
-    values = history.default_values()
+def _words(
+    store: Store, study: StudyRecord, hosts: Sequence[HostRuns], result: Result | None
+) -> list[str]:
+    by_phase = store.values(study.id, DEFAULT_KEY)
+    values = [value for phase in by_phase if is_timed(phase) for value in by_phase[phase]]
     words = []
-    metric = history.metric if result is None else result.metric
     if values:
+        metric = _metric(store, study) if result is None else result.metric
         verb = "reaches" if metric.kind == "rate" else "takes"
         words.append(
             f"With the default, one run {verb} {metric.words(statistics.median(values))} "
@@ -96,15 +100,20 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
             words += switch_words(result.switch)
         if not result.guard:
             words.append(WHY_UNGUARDED)
-    counting_runs = [e.record for e in history.entries if e.counts and e.record.valid]
     # These runs exceed the guard's limit but count, so the guard was off.
-    loaded_runs = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counting_runs)
+    loaded_runs = sum(host.loaded for host in hosts)
     if loaded_runs:
         words.append(
             f"The guard was off: other programs used the machine in {loaded_runs} of the "
-            f"{len(counting_runs)} runs that count."
+            f"{sum(host.runs for host in hosts)} runs that count."
         )
     return words
+
+
+def _metric(store: Store, study: StudyRecord) -> Metric:
+    """What the figures of a study without a result are."""
+    last = store.last_run(study.id, "ok")
+    return Metric.of(None if last is None else last.record)
 
 
 def _checks(study: StudyRecord, result: Result) -> list[str]:
@@ -132,9 +141,7 @@ def _title(names: ParameterNames, finalist: Finalist) -> str:
     return f"{name}: {names.whole[name]}" if name in names.whole else name
 
 
-def _tables(
-    history: RunHistory, trials: list[TrialFigure], result: Result | None
-) -> list[PageTable]:
+def _tables(trials: list[TrialFigure], result: Result | None) -> list[PageTable]:
     tables = []
     if result is not None and result.finalists:
         names = result.names
@@ -151,20 +158,18 @@ def _tables(
         columns = ("setting", ">gain", ">95 % interval", ">pairs", "verdict")
         title = "Proof against the default" if result.guard else "Against the default, unproven"
         tables.append(PageTable(title, columns, rows))
-    fastest = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
-    trial_rows = tuple(
-        (" ".join(key_parts(t.key)), f"{t.estimate:.3f}", t.state) for t in fastest[:TABLE_ROWS]
-    )
+    ended = (t for t in trials if t.estimate is not None)
+    fastest = nsmallest(TABLE_ROWS, ended, key=lambda t: t.estimate or 0.0)
+    trial_rows = tuple((" ".join(key_parts(t.key)), f"{t.estimate:.3f}", t.state) for t in fastest)
     if trial_rows:
         title = "Fastest settings of the search (time / time of the default; this is not a proof)"
         tables.append(PageTable(title, ("setting", ">time ratio", "state"), trial_rows))
     return tables
 
 
-def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
+def provenance(study: StudyRecord, hosts: Sequence[HostRuns]) -> PageTable:
     """A table of where, when and with what the study was measured."""
     key = study.key
-    hosts = sorted({run.record.host for run in runs if run.record.host})
     memory = key.machine.memory_bytes / 2**30
     rows = [
         ("study", study.hash[:12]),
@@ -173,7 +178,7 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
         ("MPI", key.mpi_title),
         ("cluster", key.cluster),
         ("machine", f"{key.machine.cpu_model}, {key.machine.cores} cores, {memory:.0f} GiB"),
-        ("hosts", ", ".join(hosts) or "-"),
+        ("hosts", ", ".join(one.host for one in hosts if one.host) or "-"),
         ("space", key.space_name),
         ("strategy", f"{key.strategy}, seed {key.seed}"),
         ("inherited settings", setting_lines(key.inherited) or "none"),
@@ -186,24 +191,26 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
     return PageTable("Provenance", ("", ""), tuple(rows))
 
 
-def search_history(history: RunHistory, trials: list[TrialFigure]) -> str:
+def search_history(store: Store, study_id: int, trials: list[TrialFigure]) -> str:
     """A figure of the best ratio so far over the search runs; empty if there was no search."""
-    points = search_steps(history, trials)
+    points = search_steps(store, study_id, trials)
     if not points:
         return ""
     title = "Best setting so far during the search (as measured, before the proof)"
     return steps({"best": points}, title, "search runs", "time / time of the default")
 
 
-def search_steps(history: RunHistory, trials: list[TrialFigure]) -> list[tuple[float, float]]:
+def search_steps(
+    store: Store, study_id: int, trials: list[TrialFigure]
+) -> list[tuple[float, float]]:
     """The best ratio after each number of search runs, where it changes; empty without a search."""
-    return [(float(p.runs), p.ratio) for p in improvements(history.entries, trials)]
+    return [(float(p.runs), p.ratio) for p in improvements(store.course(study_id), trials)]
 
 
-def _proof(history: RunHistory, result: Result | None) -> str:
+def _proof(store: Store, study_id: int, result: Result | None) -> str:
     """A figure of every run of the proof: each finalist beside the default."""
-    groups = proof_ratios(history)
-    if result is None or len(groups) < 2:
+    groups = {} if result is None else proof_ratios(store, study_id)
+    if len(groups) < 2:
         return ""
     names = _short(groups)
     named_groups = {names[key]: values for key, values in groups.items()}
@@ -211,16 +218,17 @@ def _proof(history: RunHistory, result: Result | None) -> str:
     return boxes("Runs of the proof", legend, named_groups, reference=1.0)
 
 
-def proof_ratios(history: RunHistory) -> dict[str, list[float]]:
+def proof_ratios(store: Store, study_id: int) -> dict[str, list[float]]:
     """Seconds of each setting's confirmation runs divided by the default's median in that phase."""
-    entries = [e for e in history.entries if e.kind == CONFIRM and e.has_time and e.record.valid]
-    defaults = [e.record.value_s for e in entries if e.key == DEFAULT_KEY]
+    runs = store.runs(study_id, phases=[CONFIRM], states=["ok"], brief=True)
+    values = [(run.setting_key, run.record.value_s) for run in runs if is_timed(run.phase)]
+    defaults = [value for key, value in values if key == DEFAULT_KEY]
     if not defaults:
         return {}
     middle = statistics.median(defaults)
     groups: dict[str, list[float]] = {DEFAULT_KEY: []}
-    for entry in entries:
-        groups.setdefault(entry.key, []).append(entry.record.value_s / middle)
+    for key, value in values:
+        groups.setdefault(key, []).append(value / middle)
     return groups
 
 

@@ -7,15 +7,18 @@ written with its foreign keys switched off, and a server may have been restored 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
     ForeignKeyConstraint,
+    FromClause,
     Table,
     and_,
+    case,
     exists,
     func,
     select,
@@ -51,7 +54,6 @@ def examine(database: Database, quick: bool, reused: str) -> list[StoreFinding]:
         _references,
         partial(_trials_without_runs, reused=reused),
         _moved,
-        _unnamed,
     ]
     for step in steps:
         if not _carry_out(database, partial(_collect, step=step, findings=findings), findings):
@@ -108,32 +110,66 @@ def _file(connection: Connection, quick: bool) -> Iterator[StoreFinding]:
         )
 
 
+_SHARED = (
+    (s.printed_lines, s.run.c.printed_id),
+    (s.read_back, s.run.c.read_back_id),
+)
+"""Tables whose rows are there for runs only, with the columns that name them."""
+
+
 def _references(connection: Connection) -> Iterator[StoreFinding]:
-    """Rows that name a row which is not there: runs without study, trials without study, ..."""
+    """Rows that name a row which is not there, and outputs that no run names.
+
+    A table is read once for all of its references: the runs are most of a database.
+    """
+    outputs: list[StoreFinding] = []
     for table in s.metadata.sorted_tables:
-        for constraint in sorted(table.foreign_key_constraints, key=_columns):
-            yield from _dangling(connection, table, constraint)
+        constraints = sorted(table.foreign_key_constraints, key=_columns)
+        if not constraints:
+            continue
+        source: FromClause = table
+        dangling = []
+        for number, constraint in enumerate(constraints):
+            parent, is_same, is_missing = _lookup(table, constraint, f"parent{number}")
+            source = source.outerjoin(parent, is_same)
+            dangling.append(case((is_missing, 1), else_=0))
+        shared = [(other, column) for other, column in _SHARED if column.table is table]
+        query = select(*dangling, *(column for _, column in shared)).select_from(source)
+        rows = connection.execute(query.distinct()).all()
+        for at, constraint in enumerate(constraints):
+            if any(row[at] for row in rows):
+                yield _orphans(connection, table, constraint)
+        for at, (other, _) in enumerate(shared, len(constraints)):
+            outputs += _unnamed(connection, other, {row[at] for row in rows})
+    yield from outputs
 
 
 def _columns(constraint: ForeignKeyConstraint) -> list[str]:
     return list(constraint.column_keys)
 
 
-def _dangling(
-    connection: Connection, table: Table, constraint: ForeignKeyConstraint
-) -> Iterator[StoreFinding]:
-    parent = constraint.referred_table.alias("parent")
+def _lookup(
+    table: Table, constraint: ForeignKeyConstraint, name: str
+) -> tuple[FromClause, ColumnElement[bool], ColumnElement[bool]]:
+    """The table that a reference names, when its row is the named one, and when there is none."""
+    parent = constraint.referred_table.alias(name)
     pairs = [(table.c[one.parent.name], parent.c[one.column.name]) for one in constraint.elements]
-    join = table.outerjoin(parent, and_(*(own == other for own, other in pairs)))
-    condition = and_(pairs[0][1].is_(None), *(own.is_not(None) for own, _ in pairs))
+    is_same = and_(*(own == other for own, other in pairs))
+    return parent, is_same, and_(pairs[0][1].is_(None), *(own.is_not(None) for own, _ in pairs))
+
+
+def _orphans(
+    connection: Connection, table: Table, constraint: ForeignKeyConstraint
+) -> StoreFinding:
+    """The finding on the rows of a table whose reference names no row."""
+    parent, is_same, condition = _lookup(table, constraint, "parent")
+    join = table.outerjoin(parent, is_same)
     keys = list(table.primary_key)
     count = connection.scalar(select(func.count()).select_from(join).where(condition)) or 0
-    if not count:
-        return
     query = select(*keys).select_from(join).where(condition).order_by(*keys).limit(_MOST_PROBLEMS)
     rows = [[_plain(value) for value in row] for row in connection.execute(query)]
     noun = "row names" if count == 1 else "rows name"
-    yield StoreFinding(
+    return StoreFinding(
         "store.orphan",
         f"{count} {noun} a {constraint.referred_table.name} that is not there: "
         f"{table.name} {_listed(rows, count)}",
@@ -204,24 +240,20 @@ def _moved(connection: Connection) -> Iterator[StoreFinding]:
             )
 
 
-def _unnamed(connection: Connection) -> Iterator[StoreFinding]:
-    """Printed lines and read-backs that no run names; they only take space."""
-    for table, column in (
-        (s.printed_lines, s.run.c.printed_id),
-        (s.read_back, s.run.c.read_back_id),
-    ):
-        named = select(column).where(column.is_not(None))
-        query = select(table.c.id).where(table.c.id.not_in(named)).order_by(table.c.id)
-        rows = [[int(number)] for number in connection.scalars(query)]
-        if rows:
-            noun = "is named by no run" if len(rows) == 1 else "are named by no run"
-            yield StoreFinding(
-                "store.output_unnamed",
-                f"{len(rows)} of the outputs in the table {table.name} {noun}: "
-                f"{_listed(rows, len(rows))}",
-                "they only take space; to remove them: autotune store prune --yes",
-                {"table": table.name, "rows": rows[:_MOST_PROBLEMS], "count": len(rows)},
-            )
+def _unnamed(connection: Connection, table: Table, named: Container[Any]) -> list[StoreFinding]:
+    """Printed lines or read-backs that no run names; they only take space."""
+    ids = connection.scalars(select(table.c.id).order_by(table.c.id))
+    rows = [[int(number)] for number in ids if number not in named]
+    if not rows:
+        return []
+    noun = "is named by no run" if len(rows) == 1 else "are named by no run"
+    finding = StoreFinding(
+        "store.output_unnamed",
+        f"{len(rows)} of the outputs in the table {table.name} {noun}: {_listed(rows, len(rows))}",
+        "they only take space; to remove them: autotune store prune --yes",
+        {"table": table.name, "rows": rows[:_MOST_PROBLEMS], "count": len(rows)},
+    )
+    return [finding]
 
 
 def _read_rows(database: Database, findings: list[StoreFinding]) -> None:

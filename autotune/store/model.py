@@ -110,6 +110,36 @@ class TrialFigure(NamedTuple):
     estimate: float | None
 
 
+class CourseRun(NamedTuple):
+    """A run in the course of a study: what a drawing of the search needs of it."""
+
+    trial: int | None
+    phase: str
+    wall_s: float
+    """NaN if unknown."""
+
+    @property
+    def kind(self) -> str:
+        """The phase without its round."""
+        return kind_of(self.phase)
+
+
+@cache
+def kind_of(phase: str) -> str:
+    """A phase without its round: there are a few, asked for each of a hundred thousand runs."""
+    return phase.partition(":")[0]
+
+
+@dataclass(frozen=True)
+class HostRuns:
+    """The valid runs of a study on a host that are no warm-ups."""
+
+    host: str
+    runs: int
+    loaded: int
+    """Those in which other programs used more of the machine than the guard tolerates."""
+
+
 @dataclass(frozen=True)
 class WorkerRecord:
     """A process that takes part in a study.

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import itemgetter
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, insert, select, text
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, select, text
 
 from autotune.store import schema as s
 from autotune.store.row_checks import all_rows
@@ -18,6 +19,8 @@ from autotune.store.text import dump
 from runner.types import ReadBack
 
 Backs = dict[str, ReadBack]
+_IDS_PER_QUERY = 500
+"""The number of bound values of a statement is limited."""
 _ID = (
     select(s.read_back.c.id)
     .where(s.read_back.c.hash == bindparam("hash"))
@@ -51,7 +54,10 @@ def read_back_of(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, Backs]:
     """The read-back outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
-    ids = select(s.run.c.read_back_id).where(*conditions)
+    return _outcomes(connection, select(s.run.c.read_back_id).where(*conditions))
+
+
+def _outcomes(connection: Connection, ids: Select[Any] | Collection[int]) -> dict[int, Backs]:
     query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(ids))
     outcomes: dict[int, Backs] = {}
     # The rows are sorted here by position, so that the dictionary has the order of the read-back.
@@ -61,12 +67,11 @@ def read_back_of(
     return outcomes
 
 
-def read_back_texts(
-    connection: Connection, conditions: Sequence[ColumnElement[bool]]
-) -> dict[int, str]:
-    """The outcomes of :func:`read_back_of`, each as the text of a JSON object."""
-    outcomes = read_back_of(connection, conditions)
-    return {
-        number: dump({name: dataclasses.asdict(back) for name, back in read_backs.items()})
-        for number, read_backs in outcomes.items()
-    }
+def read_back_texts(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
+    """The outcomes with these ids, each as the text of a JSON object; an unknown one is empty."""
+    texts = dict.fromkeys(ids, "{}")
+    for first in range(0, len(ids), _IDS_PER_QUERY):
+        outcomes = _outcomes(connection, ids[first : first + _IDS_PER_QUERY])
+        for number, read_backs in outcomes.items():
+            texts[number] = dump({n: dataclasses.asdict(back) for n, back in read_backs.items()})
+    return texts

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterator
-from operator import itemgetter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -15,17 +14,21 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    Row,
+    Select,
     String,
+    and_,
+    case,
     func,
     select,
 )
 
 from autotune.store import schema as s
-from autotune.store.model import WARMUP, BestRuns, StoredRun
+from autotune.store.model import WARMUP, BestRuns, CourseRun, HostRuns, StoredRun
 from autotune.store.read_backs import read_back_of, read_back_texts
 from autotune.store.record_columns import COLUMNS, OUTPUT
-from autotune.store.row_checks import all_rows, refuse
-from autotune.store.runs import listing, of_phase, page_conditions, pause_collection
+from autotune.store.row_checks import all_columns, all_rows, pause_collection, refuse
+from autotune.store.runs import listing, of_phase, page_conditions
 from autotune.store.text import clean
 from autotune.store.trials import hash_of
 from runner.types import ReadBack
@@ -33,9 +36,13 @@ from runner.types import ReadBack
 PAGE = 10_000
 """Runs that are read at once."""
 _KEYS_PER_QUERY = 500
+_LAST = 10
+"""Runs among which the last one is looked for: some may be damaged."""
 
 
-def tables(connection: Connection, study_id: int, output: bool) -> Iterator[dict[str, list[Any]]]:
+def tables(
+    connection: Connection, study_id: int, output: bool
+) -> Iterator[dict[str, Sequence[Any]]]:
     """The runs of a study in order, column by column, with ``read_back`` as JSON text.
 
     Each item has up to :data:`PAGE` runs. ``output``: include the programs' output, by far the
@@ -55,16 +62,17 @@ def tables(connection: Connection, study_id: int, output: bool) -> Iterator[dict
     query = select(*(column.label(name) for name, column in selection.items())).select_from(
         s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
     )
-    texts = read_back_texts(connection, [of_study])
+    texts: dict[Any, str] = {None: "{}"}
     for of_page in page_conditions(connection, study_id, PAGE):
-        with pause_collection():
-            page = query.where(of_study, of_page)
-            rows = sorted(all_rows(connection, page, optional=("trial",)), key=itemgetter(1))
-            if not rows:
-                continue
-            columns = dict(zip(selection, map(list, zip(*rows, strict=True)), strict=True))
-            del columns["id"]
-            columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
+        # Sorted by the index that finds the page.
+        page = query.where(of_study, of_page).order_by(s.run.c.number)
+        values = all_columns(connection, page, optional=("trial",))
+        columns: dict[str, Sequence[Any]] = dict(zip(selection, values, strict=True))
+        if not columns.pop("id"):
+            continue
+        new = set(columns["read_back"]) - texts.keys()
+        texts.update(read_back_texts(connection, sorted(new)))
+        columns["read_back"] = [texts[number] for number in columns["read_back"]]
         yield columns
 
 
@@ -110,12 +118,52 @@ def read_back_states(connection: Connection, study_id: int) -> dict[str, set[str
     return states
 
 
-def last(connection: Connection, study_id: int) -> StoredRun | None:
-    """The run of a study with the largest number, without its output; None if there is none."""
-    number = connection.scalar(select(func.max(s.run.c.number)).where(s.run.c.study_id == study_id))
-    if number is None:
+def course(connection: Connection, study_id: int) -> list[CourseRun]:
+    """All runs of a study in order."""
+    columns = (s.run.c.id, s.trial.c.number.label("trial"), s.run.c.phase, s.run.c.wall_s)
+    source = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
+    query = select(*columns).select_from(source).where(s.run.c.study_id == study_id)
+    query = query.order_by(s.run.c.number)
+    with pause_collection():
+        _, trials, phases, walls = all_columns(connection, query, optional=("trial",))
+        seconds = [math.nan if wall is None else wall for wall in walls]
+        return list(map(CourseRun, trials, phases, seconds))
+
+
+def hosts(connection: Connection, study_id: int) -> list[HostRuns]:
+    """The hosts of a study, in alphabetical order, with their runs."""
+    counts = and_(s.run.c.state == "ok", ~of_phase([WARMUP]))
+    is_loaded = s.run.c.foreign_cpu_s > s.run.c.foreign_limit_s
+    numbers = [func.count(case((which, 1))) for which in (counts, and_(counts, is_loaded))]
+    query = select(s.run.c.host, *numbers).where(s.run.c.study_id == study_id)
+    rows = all_rows(connection, query.group_by(s.run.c.host))
+    return [HostRuns(host, runs, loaded) for host, runs, loaded in sorted(map(tuple, rows))]
+
+
+def values(connection: Connection, study_id: int, setting_key: str) -> dict[str, list[float]]:
+    """Seconds of the valid runs of a setting, by phase."""
+    query = select(s.run.c.id, s.run.c.phase, s.run.c.value_s).where(
+        *_valid(study_id), s.run.c.setting_hash == hash_of(clean(setting_key))
+    )
+    by_phase: dict[str, list[float]] = defaultdict(list)
+    for row in _times(connection, query):
+        by_phase[row.phase].append(row.value_s)
+    return by_phase
+
+
+def last(connection: Connection, study_id: int, state: str | None) -> StoredRun | None:
+    """The run of a study with the largest number, without its output; None if there is none.
+
+    ``state``: only runs in this state.
+    """
+    query = select(s.run.c.id, s.run.c.number).where(s.run.c.study_id == study_id)
+    if state is not None:
+        query = query.where(s.run.c.state == state)
+    rows = all_rows(connection, query.order_by(s.run.c.number.desc()).limit(_LAST))
+    if not rows:
         return None
-    runs = listing(connection, study_id, None, None, None, None, after=number - 1, brief=True)
+    states, after = None if state is None else [state], rows[0].number - 1
+    runs = listing(connection, study_id, None, None, None, states, after, brief=True)
     return runs[-1] if runs else None
 
 
@@ -137,24 +185,26 @@ def _valid(study_id: int) -> list[ColumnElement[bool]]:
     return [s.run.c.study_id == study_id, s.run.c.state == "ok"]
 
 
+def _times(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
+    """The rows of valid runs whose ``value_s`` is a time."""
+    for row in all_rows(connection, query.where(s.run.c.value_s.is_not(None))):
+        if row.value_s <= 0:
+            words = f"value_s is {row.value_s}, expected a positive number"
+            refuse(connection, query, row, words)
+        elif math.isfinite(row.value_s):
+            yield row
+
+
 def best(
     connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
 ) -> list[BestRuns]:
     """Settings by the median of their valid runs; of equal ones, the one with more runs first."""
-    figures = select(s.run.c.id, s.run.c.setting_hash, s.run.c.value_s).where(
-        s.run.c.study_id == study_id,
-        s.run.c.state == "ok",
-        s.run.c.value_s.is_not(None),
-        ~of_phase([WARMUP]) if phases is None else of_phase(phases),
+    query = select(s.run.c.id, s.run.c.setting_hash, s.run.c.value_s).where(
+        *_valid(study_id), ~of_phase([WARMUP]) if phases is None else of_phase(phases)
     )
     values: dict[str, list[float]] = defaultdict(list)
-    for row in all_rows(connection, figures):
-        if row.value_s <= 0:
-            refuse(
-                connection, figures, row, f"value_s is {row.value_s}, expected a positive number"
-            )
-        elif math.isfinite(row.value_s):
-            values[row.setting_hash].append(row.value_s)
+    for row in _times(connection, query):
+        values[row.setting_hash].append(row.value_s)
     ranking = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
     ranking = ranking[:limit]
     keys = _keys(connection, study_id, [setting for _, _, setting in ranking])

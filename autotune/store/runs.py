@@ -7,9 +7,7 @@ of read-back (:mod:`autotune.store.read_backs`); its record stands in columns
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from operator import itemgetter
 from typing import Any
 
@@ -17,12 +15,14 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    and_,
     bindparam,
     case,
     func,
     insert,
     or_,
     select,
+    true,
 )
 
 from autotune.errors import UsageError
@@ -32,7 +32,7 @@ from autotune.store.model import DEFAULT_KEY, StoredRun
 from autotune.store.printed import apply_change, printed_of, store_lines
 from autotune.store.read_backs import keep_read_back, read_back_of
 from autotune.store.record_columns import PRINTED_COLUMNS, WIDE, Rows, storable, to_columns
-from autotune.store.row_checks import all_rows, refuse
+from autotune.store.row_checks import all_rows, pause_collection, refuse
 from autotune.store.text import DamagedRow, canonical, clean, load_object
 from autotune.store.trials import hash_of, unknown_trial
 from runner.types import RunRecord
@@ -139,11 +139,14 @@ def page_conditions(
     connection: Connection, study_id: int, size: int
 ) -> Iterator[ColumnElement[bool]]:
     """The conditions of the runs of a study in order, at most ``size`` runs for each."""
-    query = select(s.run.c.number).where(s.run.c.study_id == study_id).order_by(s.run.c.number)
-    numbers = list(connection.scalars(query))
-    for first in range(0, len(numbers), size):
-        last = min(first + size, len(numbers)) - 1
-        yield s.run.c.number.between(numbers[first], numbers[last])
+    number = s.run.c.number
+    ends = select(number).where(s.run.c.study_id == study_id).order_by(number)
+    ends = ends.offset(size - 1).limit(1)
+    page: ColumnElement[bool] = true()
+    while (end := connection.scalar(ends.where(page))) is not None:
+        yield and_(page, number <= end)
+        page = number > end
+    yield page  # It may have no runs.
 
 
 def known_runs(
@@ -249,15 +252,3 @@ def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
     return StoredRun(
         number, study, trial_id, trial, order, key, native_setting, phase, block, position, record
     )
-
-
-@contextmanager
-def pause_collection() -> Iterator[None]:
-    """Switch off garbage collection, which takes a third of the time: many objects are created."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()

@@ -41,6 +41,7 @@ from autotune.store.row_checks import all_rows, read_all
 from autotune.store.text import clean, damaged_row, dump, load_object
 
 _VALUES = frozenset({bool, int, float, str})
+_DECODE = json.JSONDecoder().raw_decode
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.trial.c.number) + 1, 0)).where(_OF_STUDY)
 _INSERT_VALUES = insert(s.trial_value)
@@ -275,11 +276,13 @@ def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> 
 
 def _setting(text: str) -> dict[str, Value]:
     """The setting in JSON text, which is no deeper than its values: it needs no look for that."""
+    text = text.strip()
     try:
-        setting = json.loads(text)
+        setting, end = _DECODE(text)
     except (ValueError, TypeError, RecursionError) as problem:
         raise damaged_row(f"{problem}") from None
-    if not isinstance(setting, dict) or not set(map(type, setting.values())) <= _VALUES:
+    is_whole = end == len(text)
+    if not (is_whole and isinstance(setting, dict) and set(map(type, setting.values())) <= _VALUES):
         raise damaged_row(f"its setting is {text!r:.80}")
     return setting
 

@@ -6,8 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from autotune.measurement.run_history import CONFIRM, HistoryEntry
+from autotune.measurement.run_history import CONFIRM
 from autotune.space import DEFAULT, Setting
+
+
+class SearchRun(Protocol):
+    """A run of a study, from its store or in memory; ``kind`` is its phase without the round."""
+
+    @property
+    def trial(self) -> int | None: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def wall_s(self) -> float: ...
 
 
 class TrialRatio(Protocol):
@@ -56,7 +67,7 @@ class ConvergencePoint:
 
 
 def best_so_far(
-    entries: Iterable[HistoryEntry], trials: Iterable[MeasuredTrial]
+    entries: Iterable[SearchRun], trials: Iterable[MeasuredTrial]
 ) -> list[ConvergencePoint]:
     """The best setting wherever it changes, as :func:`improvements`."""
     return [
@@ -68,7 +79,7 @@ def best_so_far(
 
 
 def improvements(
-    entries: Iterable[HistoryEntry], trials: Iterable[OfTrial]
+    entries: Iterable[SearchRun], trials: Iterable[OfTrial]
 ) -> list[Improvement[OfTrial]]:
     """The best trial wherever it changes, from the default to the end of the search.
 
@@ -81,13 +92,13 @@ def improvements(
     for entry in entries:
         if entry.kind != CONFIRM:
             runs += 1
-            seconds += entry.record.wall_s
+            seconds += entry.wall_s
         if entry.trial in results:
             ended[entry.trial] = runs, seconds
     if not ended:
         return []
     points: list[Improvement[OfTrial]] = [Improvement(0, 0.0, 1.0, None)]
-    for number, (at_run, at_s) in sorted(ended.items(), key=lambda item: item[1]):
+    for number, (at_run, at_s) in sorted(ended.items(), key=lambda item: item[1][0]):
         trial = results[number]
         if trial.estimate is not None and trial.estimate < points[-1].ratio:
             points.append(Improvement(at_run, at_s, trial.estimate, trial))

@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from autotune.api.live import is_active, live_state
+from autotune.api.status import state_of
 from autotune.study.study_status import FINISHED
 from autotune.ui.site import Site, View
 from autotune.ui.study import find
@@ -20,7 +21,7 @@ def running_page(site: Site, request: Request) -> View:
     studies = []
     for number in site.store.unfinished_studies(FINISHED, LOOKED_AT):
         study = site.store.get_study(number)
-        if is_active(site.store, study):
+        if is_active(site.store, study, state_of(site.store, study)):
             studies.append((study, live_state(site.store, study)))
     return View("running.html", "Running now", "/running", {"studies": studies})
 

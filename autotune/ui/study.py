@@ -13,13 +13,12 @@ from autotune.anova.importance import importance, study_evidence
 from autotune.anova.table import study_table
 from autotune.api.importance import weights_figure
 from autotune.api.live import is_active, live_state
-from autotune.api.status import state_of
+from autotune.api.status import StudyStatus, state_of
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.page import Section
 from autotune.report.parallel import LINES, parallel_coordinates
 from autotune.report.study import study_section
 from autotune.store import Store, StoredRun, StudyRecord
-from autotune.study.study_status import FINISHED
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View, number
 from autotune.wording import Metric, seconds, whole_number
@@ -59,14 +58,14 @@ def study_page(site: Site, request: Request) -> View:
             "counts": counts,
             "state": state,
             "runs": sum(counts.values()),
-            "live": _live(site.store, study),
+            "live": _live(site.store, study, state),
         },
     )
 
 
-def _live(store: Store, study: StudyRecord) -> dict[str, Any] | None:
+def _live(store: Store, study: StudyRecord, state: StudyStatus) -> dict[str, Any] | None:
     """The progress of a study that runs; None for any other one."""
-    if study.status in FINISHED or not is_active(store, study):
+    if not is_active(store, study, state):
         return None
     return live_state(store, study)
 

@@ -8,7 +8,6 @@ from typing import Any
 from starlette.requests import Request
 
 from autotune.errors import UsageError
-from autotune.measurement.run_history import history_of
 from autotune.report.figures import Mark, dots, steps
 from autotune.report.page import PageTable, Section
 from autotune.report.study import search_steps, study_section
@@ -62,7 +61,7 @@ def _both(store: Store, studies: list[StudyRecord]) -> Section:
     """The differences of the studies, and figures of both."""
     lines, marks = {}, []
     for letter, study in zip("AB", studies, strict=True):
-        points = search_steps(history_of(store, study.id), store.trial_figures(study.id))
+        points = search_steps(store, study.id, store.trial_figures(study.id))
         if points:
             lines[letter] = points
         if study.result is not None and "recommended" in study.result:

@@ -16,12 +16,18 @@ from typing import Any
 
 import pytest
 
+from autotune.api.workers import give_up_job
+from autotune.config.scheduler import find_scheduler
 from autotune.store import Store
+from autotune.study.study_status import JOB_VARIABLE
+from runner.scheduler import Job, Scheduler
 from tests.cli.conftest import SIZES, Cli
 from tests.cli.test_workers import start
 
 pytestmark = pytest.mark.mpi
 PROGRAM = 'test -z "$BROKEN" || exit 3; sleep 0.2; echo seconds 0.5'
+HANG = 'test -z "$OMPI_MCA_btl_self_eager_limit" || exec sleep 600; echo seconds 0.5'
+"""It never ends with another setting than the default."""
 
 
 @pytest.fixture
@@ -124,6 +130,63 @@ def test_a_worker_that_waits_for_the_machine_is_active(
     assert f"autotune worker {data['study']}" not in printed  # data
     gone = json.loads(cli("status", "1", "--store", "r.db", "--json", "-").out)
     assert (gone["workers"], gone["lost"], gone["status"]) == ([], [], "new")
+
+
+def queue(folder: Path) -> Scheduler:
+    """A scheduler of three scripts; a job is in a process namespace of its own."""
+    elsewhere = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if os.geteuid() != 0:
+        elsewhere.append("--map-root-user")
+    if subprocess.run([*elsewhere, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("a process namespace cannot be made here (unshare)")
+    scripts = {
+        "submit": f'cat > job; setsid {" ".join(elsewhere)} sh job > "$1" 2>&1 & echo $!',
+        "states": 'for n; do grep -qs "^State:.[^ZX]" /proc/$n/status && echo "$n R"; done; :',
+        "cancel": 'kill -KILL "$1"',
+    }
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    (folder / "queue.toml").write_text(
+        f"""title = "Queue"
+[submit]
+words = ["{folder}/submit", "{{log}}"]
+id = '^(\\d+)'
+[state]
+words = ["{folder}/states", "{{ids}}"]
+pattern = '^(?P<id>\\d+) (?P<state>\\w)'
+pending = []
+running = ["R"]
+[cancel]
+words = ["{folder}/cancel", "{{id}}"]
+"""
+    )
+    return find_scheduler(str(folder / "queue.toml"))
+
+
+def test_the_trial_of_an_ended_job_is_free_at_once(work: Path, line: list[str]) -> None:
+    """Nobody sees a process of another namespace die, no more than one of another host."""
+    scheduler = queue(work)
+    at = line.index("--")
+    words = [*line[:at], "--join", *line[at:-1], HANG]
+    variables = {JOB_VARIABLE: "mark", "AUTOTUNE_LOCK_FILE": str(work / "lock1")}
+    job = scheduler.submit(
+        Job((sys.executable, "-m", "autotune", *words), "worker", work / "log", cwd=str(work),
+            env=variables)
+    )  # fmt: skip
+    with Store.open("r.db") as store:
+        try:
+            until("a running trial", lambda: store.studies() and store.running_trials(1))
+        finally:
+            scheduler.cancel([job])
+        until("the end of the job", lambda: scheduler.states([job]) == {job: "ended"})
+        study, running = store.get_study(1), store.running_trials(1)
+        give_up_job(store, study, "mark of another job")
+        assert store.recover(1, is_restart=False) == []
+        assert len(store.workers(1)) == 1
+        give_up_job(store, study, "mark")
+        assert [t.id for t in store.recover(1, is_restart=False)] == [t.id for t in running]
+        assert store.workers(1) == []
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from autotune.errors import UsageError
-from autotune.store import RUNNING, OwnerProcess, Store
+from autotune.store import RUNNING, OwnerProcess, Store, run_columns
+from autotune.store.model import HostRuns
 from autotune.store.record_columns import WIDE, storable
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
@@ -309,6 +310,41 @@ class StoreContract:
         assert store.run_counts(study.id, "state") == {"ok": 2, "timeout": 1}
         assert store.run_counts(study.id, "place") == {"a": 2, "h": 1}
         assert store.run_counts(store.study(key(seed=3)).id, "state") == {}
+
+    def test_runs_are_read_by_columns(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        study = store.study(key())
+        trial = store.add_trial(study.id, {"a": 1}, "a=1")
+        back = {"a": ReadBack("in force", "1", "1")}
+        for trial_id, phase, record in (
+            (None, "warmup", ok(9.0, host="h2")),
+            (None, "default", ok(2.0, host="h2", foreign_cpu_s=1.0, foreign_limit_s=0.5)),
+            (trial.id, "search", ok(1.0, host="h1", metric_s=0.5, metric_unit="s", read_back=back)),
+            (None, "confirm:r1:lead", ok(3.0, host="h1", foreign_cpu_s=math.nan)),
+            (None, "default", RunRecord("timeout", wall_s=math.nan, host="h3")),
+            (None, "confirm:r1", RunRecord("failed", wall_s=4.0, host="h3")),
+        ):
+            store.add_run(study.id, trial_id, phase, 0, 0, record)
+        course = store.course(study.id)
+        assert [run.trial for run in course] == [None, None, 0, None, None, None]
+        kinds = ["warmup", "default", "search", "confirm", "default", "confirm"]
+        assert [run.kind for run in course] == kinds
+        assert [run.wall_s for run in course if not math.isnan(run.wall_s)] == [9, 2, 1, 3, 4]
+        assert store.hosts(study.id) == [
+            HostRuns("h1", 2, 0), HostRuns("h2", 1, 1), HostRuns("h3", 0, 0)
+        ]  # fmt: skip
+        values = store.values(study.id, "default")
+        assert values == {"warmup": [9.0], "default": [2.0], "confirm:r1:lead": [3.0]}
+        last, last_ok = store.last_run(study.id), store.last_run(study.id, "ok")
+        assert last is not None
+        assert last_ok is not None
+        assert (last.order, last_ok.order) == (5, 3)
+        for page, sizes in ((4, [4, 2]), (3, [3, 3]), (6, [6])):
+            monkeypatch.setattr(run_columns, "PAGE", page)
+            parts = list(store.run_columns(study.id))
+            assert [len(part["run"]) for part in parts] == sizes
+            assert [number for part in parts for number in part["run"]] == list(range(6))
+            texts = [json.loads(text) for part in parts for text in part["read_back"]]
+            assert [bool(text) for text in texts] == [False, False, True, False, False, False]
 
     def test_every_field_of_a_run_is_stored(self, store: Store) -> None:
         record, default = full_record(), RunRecord("ok", wall_s=1.0)
