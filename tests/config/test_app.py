@@ -10,12 +10,13 @@ import pytest
 from autotune.config.app import App, Input, app_from_command, load_app, program_name
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
+from tests.case_table import case_table
 from tests.refusals import refused
 
 FORM, INVALID = "app.cheap_form", "config.invalid"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "name"),
     [
         ("./cg.A.x -v", "cg.A.x"),

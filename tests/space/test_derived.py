@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from autotune.errors import UsageError
 from autotune.space import Setting, Space, join, load_space
 from autotune.space.parameter import divisors
+from tests.case_table import case_table
 from tests.refusals import refused
 
 TILES = """
@@ -122,7 +123,7 @@ def test_divisors(number: int) -> None:
     assert divisors(float(number)) == found
 
 
-@pytest.mark.parametrize("number", [None, 0, -4, 2.5, "word"])
+@case_table("number", [None, 0, -4, 2.5, "word"])
 def test_of_what_is_no_whole_number_only_one_is_a_divisor(number: object) -> None:
     assert divisors(number) == (1,)
 

@@ -21,6 +21,7 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.outcome import inside_words
 from runner.types import RunRecord
+from tests.case_table import case_table
 from tests.lines import answer, lines_in, refused
 from tests.mpis import library_named
 
@@ -124,8 +125,8 @@ def test_a_line_of_a_user_comes_back(
             check_fed_back(known.mpirun_line(adapter(library), None, Setting({})), library)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("kind", KINDS)
+@case_table("family", FAMILIES)
 def test_a_setting_of_every_kind(family: str, kind: str) -> None:
     library = FAMILIES[family]()
     where, name, value = KINDS[kind]
@@ -175,7 +176,7 @@ def test_a_line_in_place_of_another(before: str, line: str, place: Path) -> None
     assert not answer(given).code
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_the_line_for_another_job_is_answered(family: str) -> None:
     """It has ``taskset`` before it; the answer names a cluster of these CPUs."""
     library = FAMILIES[family]()
