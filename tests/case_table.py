@@ -14,7 +14,7 @@ Test = Callable[..., None]
 
 
 def case_table(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
-    """As ``pytest.mark.parametrize``, for a test without fixtures: one test for all cases.
+    """As ``pytest.mark.parametrize``, with one test for all cases, which share its fixtures.
 
     The first case that fails ends it; a note on the error names the values of the case.
     """
@@ -22,18 +22,19 @@ def case_table(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[
     rows = [case if len(columns) > 1 else (case,) for case in cases]
 
     def decorate(test: Test) -> Test:
-        def every_case(**outer: Any) -> None:
+        def every_case(**others: Any) -> None:
             for row in rows:
                 values = dict(zip(columns, row, strict=True))
                 try:
-                    test(**outer, **values)
+                    test(**others, **values)
                 except BaseException as error:
                     error.add_note(f"case: {values}")
                     raise
 
         every_case.__name__, every_case.__doc__ = test.__name__, test.__doc__
         every_case.__wrapped__ = test  # type: ignore[attr-defined]  # pytest shows its place.
-        every_case.__signature__ = inspect.Signature()  # type: ignore[attr-defined]
+        fixtures = [p for n, p in inspect.signature(test).parameters.items() if n not in columns]
+        every_case.__signature__ = inspect.Signature(fixtures)  # type: ignore[attr-defined]
         return every_case
 
     return decorate

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.case_table import case_table
 
 HERE = Path(__file__).parent
 PHRASE = re.compile(r"[A-Za-z]{2,}[ ,;:]+\(?[a-z]{2,}")
@@ -186,7 +186,7 @@ def test_phrases_stand_in_snapshots() -> None:
 TABLE = "@pytest.mark.parametrize(('a', 'words'), [(1, 'no such file')])\ndef f(a, words):\n"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("source", "count"),
     [
         ("assert 'no such file' in err", 1),

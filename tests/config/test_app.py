@@ -108,7 +108,7 @@ def test_the_cheap_form_of_an_application_without_inputs(work: object) -> None:
     assert cheap.program(found) == ("a", "default", "-n", "1")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("table", "code", "said"),
     [
         ('[fidelity.lang]\ninput = "short"', FORM, r"fidelity\.lang: .*long, short"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -140,7 +139,7 @@ def test_the_hash_tells_words_and_derived_values_apart(tmp_path: Path) -> None:
         assert read(tmp_path, TILES.replace(old, new)).hash != first
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("change", "code", "where", "named"),
     [
         (("{x}x{y}", "{x}x{q}"), "space.invalid", "arguments.0.words", "{q}"),

@@ -182,7 +182,7 @@ def test_targets(tmp_path: Path) -> None:
     assert [p.target for p in space] == ["resource", "placement", "arg", "prte"]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "code", "told"),
     [
         ("parameters = 3", "config.invalid", "parameters: "),
