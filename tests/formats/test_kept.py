@@ -69,10 +69,6 @@ READING = (
 """Commands that read the files, with their documents of that day."""
 
 
-def name_of(path: Path) -> str:
-    return f"{path.relative_to(HERE)}"
-
-
 def schema_of(path: Path) -> str:
     """The schema of a document: ``run`` of ``run-failed.json``."""
     return path.stem.removesuffix("-failed")

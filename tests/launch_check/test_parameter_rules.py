@@ -443,10 +443,6 @@ NEARLY = [
 CODES = {launch.code for launch in FAULTS}
 
 
-def _name(launch: Launch) -> str:
-    return f"{launch.code}-{'and'.join(launch.line.split()[:6])}".replace(".", "-")
-
-
 @case_table("launch", FAULTS)
 def test_a_fault_is_named_with_its_line(launch: Launch) -> None:
     findings = {one.code: one for one in examine(launch.facts())}

@@ -47,10 +47,6 @@ HOLDING = [
 ]
 
 
-def named(one: formats.Format | Library) -> str:
-    return one.version if isinstance(one, Library) else one.name
-
-
 def back(path: Path, library: Library = OLD) -> Setting:
     return read_settings([f"@{path}"], SPACE, library)[1][0]
 
