@@ -20,6 +20,7 @@ def case_table(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[
     """
     columns = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
     rows = [case if len(columns) > 1 else (case,) for case in cases]
+    assert not any(hasattr(cell, "marks") for row in rows for cell in (row, *row)), "of a row"
 
     def decorate(test: Test) -> Test:
         def every_case(**others: Any) -> None:

@@ -33,7 +33,7 @@ def rows(kind: str) -> list[Any]:
     return [pytest.param(row, id=row["id"].replace(" ", "-")) for row in TABLE[kind]]
 
 
-@case_table("row", rows("line"))
+@case_table("row", TABLE["line"])
 def test_a_launch_line(row: dict[str, Any]) -> None:
     words = tuple(shlex.split(row["words"]))
     if "code" in row:
@@ -49,7 +49,7 @@ def test_a_launch_line(row: dict[str, Any]) -> None:
     assert list(line.left_out) == row.get("dropped", [])
 
 
-@case_table("row", rows("line"))
+@case_table("row", TABLE["line"])
 def test_a_launch_line_is_taken_or_answered(row: dict[str, Any]) -> None:
     """As it stands, or the line that is given in its place."""
     assert refused(row["words"]) is None

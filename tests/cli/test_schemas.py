@@ -118,13 +118,14 @@ def test_dividing_the_cores(cli: Cli) -> None:
 def test_the_commands_around_studies(cli: Cli, steady: str, work: Path) -> None:
     """A search, a comparison, noise and a run; what they write, and what is read of them later."""
     app = ("--app", steady, "--no-guard")
+    two = (*app, "--ranks", "2")
     for number, line in enumerate(
         (
-            ("search", *app, "--strategy", "random", "--trials", "1", "--min-gain", "40"),
-            ("compare", "default", "btl_sm_eager_limit=64k", *app, "--runs", "8"),
+            ("search", *two, "--strategy", "random", "--trials", "1", "--min-gain", "40"),
+            ("compare", "default", "bind_to=none", *app, "--runs", "8"),
             ("noise", *app, "--runs", "6"),
             ("run", *app),
-            ("features", *app, "--ranks", "2", "-o", "features.json"),
+            ("features", *two, "-o", "features.json"),
             ("predict", "features.json"),
             ("show", "1"),
             ("show", "2"),

@@ -43,7 +43,7 @@ def power(nodes: int) -> bool:
     return nodes & (nodes - 1) == 0
 
 
-@case_table(("nodes", "locals_"), SHAPES)
+@pytest.mark.parametrize(("nodes", "locals_"), SHAPES)
 def test_allgather_of_any_shape(nodes: int, locals_: int) -> None:
     for topology, (objects, radix) in itertools.product(
         topologies(nodes, locals_), choices(locals_)
@@ -82,7 +82,7 @@ def most_steps(done: Simulation) -> int:
     return most.total()
 
 
-@case_table(("nodes", "locals_"), SHAPES)
+@pytest.mark.parametrize(("nodes", "locals_"), SHAPES)
 def test_allreduce_of_any_shape(nodes: int, locals_: int) -> None:
     for topology, (objects, radix) in itertools.product(
         topologies(nodes, locals_), choices(locals_)
@@ -123,7 +123,7 @@ def test_allreduce_of_any_shape(nodes: int, locals_: int) -> None:
                 assert most_steps(done) == told.steps
 
 
-@case_table(("nodes", "locals_"), SHAPES)
+@pytest.mark.parametrize(("nodes", "locals_"), SHAPES)
 def test_scatter_of_any_shape(nodes: int, locals_: int) -> None:
     for topology, (objects, radix) in itertools.product(
         topologies(nodes, locals_), choices(locals_)
