@@ -108,11 +108,22 @@ SHARING = {
 """Folders of tests whose commands share a supervision process, and what launchers have planned."""
 
 
+@pytest.fixture(scope="session")
+def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What launchers have planned, a folder of all processes of pytest."""
+    own = tmp_path_factory.getbasetemp()
+    place = (own.parent if hasattr(request.config, "workerinput") else own) / "answers"
+    place.mkdir(exist_ok=True)
+    return place
+
+
 @pytest.fixture(autouse=True)
-def _shared_among_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _shared_among_tests(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, answers: Path
+) -> None:
     if request.path.relative_to(TESTS).parts[0] in SHARING:
         spare_supervisor.use(monkeypatch)
-        planned_layouts.use(monkeypatch)
+        planned_layouts.use(monkeypatch, answers)
 
 
 def _library() -> Library | None:

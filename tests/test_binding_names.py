@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import ast
 
-import pytest
-
 from tests.binding_names import bindings, is_participle
+from tests.case_table import case_table
 
 
-@pytest.mark.parametrize(
+@case_table(
     "name", ["found", "_known", "rows_given", "MadeOf_Told", "launched", "apart", "isRejected"]
 )
 def test_a_name_that_says_what_was_done_counts(name: str) -> None:
     assert is_participle(name)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "name", ["given_rows", "seed", "testbed", "is_finished", "_has_started", "setting", "_", "x1"]
 )
 def test_a_name_that_says_what_it_is_does_not(name: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from autotune.document import Document, Omitted, from_json, schema_of, to_json
 from autotune.json_types import Ends, Number
+from tests.case_table import case_table
 
 
 @dataclass
@@ -49,7 +50,7 @@ def test_a_document_is_written_as_it_is() -> None:
 GOOD = {"inner": {"value": 1, "rest": 0}, "ends": [None, 2.5], "more": 3}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("place", "value"),
     [
         (("inner", "rest"), None),  # A key that has a default is written, too.

@@ -14,6 +14,7 @@ import pytest
 
 from tests import mpi_environments as own
 from tests import skips
+from tests.case_table import case_table
 
 ROOT = Path(__file__).parents[1]
 NAME = "mpich"
@@ -155,7 +156,7 @@ def test_a_run_of_pytest_asks_for_a_registry_once(
     assert installed == ["tried", "MPICH 5.0.2"]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("said", "problem"),
     [
         ("ERROR: Could not find a version that satisfies a (from versions: none)", 1),  # data

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from autotune.nearest import edits, nearest
+from tests.case_table import case_table
 
 NAMES = [
     "btl_sm_eager_limit",
@@ -17,7 +16,7 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("one", "other", "distance"),
     [
         ("", "abc", 3),
@@ -33,7 +32,7 @@ def test_edits_are_counted(one: str, other: str, distance: int) -> None:
     assert edits(one, other, max(distance - 1, 0)) >= distance
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "found"),
     [
         ("btl_sm_eager_limt", ["btl_sm_eager_limit"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL, make_url
@@ -11,6 +10,7 @@ from autotune.errors import UsageError
 from autotune.store.location import locate
 from autotune.workers.worker_trust import roles_for
 from runner.passwords import has_password, mask_password, mask_words
+from tests.case_table import case_table
 
 LETTERS = st.characters(blacklist_characters="\n", blacklist_categories=("Cs",))
 PASSWORDS = st.text(LETTERS, min_size=1, max_size=20).map(lambda text: f"<{text}>")
@@ -35,7 +35,7 @@ def test_a_typed_word_shows_no_password(password: str) -> None:
     assert masked == "--store=postgresql://me:***@host/d?application_name=x"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("word", "masked"),
     [
         ("postgresql:///d?user=me&password=s3cret&host=h", "postgresql:///d?user=me&password=***&host=h"),
@@ -51,8 +51,8 @@ def test_the_rest_stays(word: str, masked: str) -> None:
     assert has_password(word) == (word != masked)
 
 
-@pytest.mark.parametrize("scheme", ["oracle", "sqlite", "postgresql", "nonsense+x"])
-@pytest.mark.parametrize("rest", ["h:port/d", "h", "h/d?password=s3cret&x", "@@"])
+@case_table("scheme", ["oracle", "sqlite", "postgresql", "nonsense+x"])
+@case_table("rest", ["h:port/d", "h", "h/d?password=s3cret&x", "@@"])
 def test_no_error_of_the_api_has_a_password(scheme: str, rest: str) -> None:
     url = f"{scheme}://me:s3cret/9f@7c@{rest}"
     trust = f'[[database]]\nurl = "{url}"\nroles = ["a"]\n'

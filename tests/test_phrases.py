@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.case_table import case_table
 
 HERE = Path(__file__).parent
 PHRASE = re.compile(r"[A-Za-z]{2,}[ ,;:]+\(?[a-z]{2,}")
@@ -85,7 +85,7 @@ def listed(tree: ast.Module) -> Iterator[ast.Constant]:
                 columns.append((names_of(node.target), node.iter))
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
                 columns.append((["", *names_of(node.targets[0])], node.value.value))
-            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parametrize":
+            elif isinstance(node, ast.Call) and called(node) in ("parametrize", "case_table"):
                 columns.append((names_of(node.args[0]), node.args[1]))
         texts = [
             (name, text)
@@ -98,6 +98,11 @@ def listed(tree: ast.Module) -> Iterator[ast.Constant]:
         for name, text in texts:
             if name in sought or (name in equal and SENTENCE.search(text.value)):
                 yield text
+
+
+def called(node: ast.Call) -> str:
+    """The name of what is called, without the object that has it."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
 
 
 def texts_of(cell: ast.expr, pattern: re.Pattern[str]) -> Iterator[ast.Constant]:
@@ -181,7 +186,7 @@ def test_phrases_stand_in_snapshots() -> None:
 TABLE = "@pytest.mark.parametrize(('a', 'words'), [(1, 'no such file')])\ndef f(a, words):\n"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("source", "count"),
     [
         ("assert 'no such file' in err", 1),

@@ -10,7 +10,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.case_table import case_table
 
 TESTS = Path(__file__).parent
 SCALES = {10.0**power for power in range(-12, 13) if power} | {60.0, 3600.0}
@@ -93,7 +93,7 @@ def test_no_measured_figure_is_compared_exactly_after_a_change_of_units() -> Non
     assert places == []
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "wrong"),
     [
         ('assert a["seconds"] == a["us"] / 1e6', True),

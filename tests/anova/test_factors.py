@@ -33,6 +33,7 @@ from autotune.anova.synthetic import (
 from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError, WorkError
 from autotune.space import Setting
+from tests.case_table import case_table
 from tests.refusals import refused
 
 LEVELS: dict[str, list[int | float | str | None]] = {
@@ -168,7 +169,7 @@ def test_failed_settings_count_as_the_slowest() -> None:
     assert winsorise(np.array([-np.inf]), 0.0).tolist() == [0.0]
 
 
-@pytest.mark.parametrize("options", [THESIS, FactorOptions(), FactorOptions(model="rank")])
+@case_table("options", [THESIS, FactorOptions(), FactorOptions(model="rank")])
 def test_with_too_few_settings_nothing_is_judged(options: FactorOptions) -> None:
     values = respond(table(count=8).where(lambda place: place.key == "a.S.4"), "log")
     factors = judge_factors(values, options)

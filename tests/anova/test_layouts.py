@@ -27,6 +27,7 @@ from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.eager import eager_limit
 from autotune.space.layout import LayoutMap
 from benchmarks.classwide_simulation import program
+from tests.case_table import case_table
 from tests.cli.conftest import Cli
 from tests.cli.conftest import cli as cli
 from tests.refusals import refused
@@ -64,7 +65,7 @@ def test_a_table_has_a_row_for_each_setting_and_cell() -> None:
     assert not set(table.rows["key"]).intersection(s.key for s in mate().settings("tb-mate-cannon"))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "joined"),
     [(MATE, True), ("grid-cab-node", False), ("grid-tpod-testbed", False), ("grid-testbed", False)],
 )

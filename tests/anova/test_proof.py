@@ -35,6 +35,7 @@ from benchmarks.classwide_simulation import (
     study,
 )
 from runner.types import PrintedLines, RunRecord
+from tests.case_table import case_table
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "anova.md"
 SLIM = PROPOSED.without(IDLE)
@@ -111,7 +112,7 @@ def test_a_slower_program_stops_it_and_is_named() -> None:
     assert "b (slower)" in found.why
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("gain", "shows", "proven"),
     [(0.1, "gain", True), (0.0, "no loss", True), (-0.08, "loss", False)],
 )

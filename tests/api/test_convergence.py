@@ -16,6 +16,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.store import Store
 from autotune.study.convergence import best_so_far
 from autotune.study.trial_store import Trial
+from tests.case_table import case_table
 from tests.contract.store_samples import key, ok
 from tests.refusals import refused
 
@@ -145,7 +146,7 @@ def test_the_page_says_what_the_proof_takes() -> None:
     assert (plan.proof_runs(1), plan.proof_runs(2) - plan.proof_runs(1)) == (24, 12)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("option", "keyword"),
     [
         ("--timeout 60", "timeout=60"),
@@ -155,16 +156,14 @@ def test_the_page_says_what_the_proof_takes() -> None:
         ("--start", "starts="),
         ("--space openmpi+mate", "space='openmpi+mate'"),
     ],
-    ids=["value", "metavar", "bare", "switch", "other_name", "text"],
 )
 def test_an_option_in_a_sentence_becomes_a_keyword(option: str, keyword: str) -> None:
     assert with_keywords(option) == keyword
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     ["autotune space list --json -", "mpirun -n 2 --app x ./a", "--format sh"],
-    ids=["command", "launcher", "unknown"],
 )
 def test_lines_to_copy_stay(line: str) -> None:
     assert with_keywords(line) == line

@@ -27,6 +27,7 @@ from autotune.publish.recheck import PAIRS
 from autotune.stats import LOOKS
 from autotune.study.study_request import CompareRequest, NoiseRequest, SearchRequest
 from autotune.targets.request import TargetRequest
+from tests.case_table import case_table
 
 WHOLE = SearchRequest.of(
     "a test",
@@ -130,7 +131,7 @@ def test_the_defaults_of_python_are_those_of_the_fields(
     assert defaults == fields
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("model", "field", "figures"),
     [
         (CompareRequest, "pairs", LOOKS),

@@ -21,6 +21,7 @@ from runner.programs.apps.cannon.options import parse
 from runner.programs.apps.cannon.variant_mate import GRAPH
 from runner.programs.apps.common.errors import AppUsageError
 from tests.apps.conftest import Launch, results_of
+from tests.case_table import case_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,7 +63,7 @@ def test_a_wrong_product_is_seen(size: int) -> None:
     assert "expected" in verify(Alone(), layout, right, 1)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("processes", "grid", "local", "blocks"),
     [(1, None, None, 1), (2, None, None, 2), (4, None, None, 2), (6, None, None, 6),
      (2, (2, 1), 8, 4), (2, (1, 2), 2, 2), (4, None, 16, 8), (6, (3, 2), 6, 6)],
@@ -89,7 +90,7 @@ def test_layouts(
         assert sorted((x + s) % blocks for s in range(blocks)) == list(range(blocks))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("size", "processes", "grid", "local"),
     [(48, 2, None, 3), (50, 4, None, 9), (48, 4, (3, 1), None), (7, 4, None, None)],
 )
@@ -100,7 +101,7 @@ def test_what_cannot_be_cut(
         make_layout(size, processes, grid, local)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "words",
     [["--input", "none"], ["--size", "8", "--input", "tiny"], ["--size", "x"],
      ["--workers", "2"], ["--variant", "mate", "--local-grid", "2x2x1"]],

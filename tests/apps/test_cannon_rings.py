@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 
 from runner.programs.apps.cannon.matrices import Layout, make_layout
 from runner.programs.apps.cannon.part import Blocks, Part, group_of
 from runner.programs.apps.cannon.variant_mate import GRAPH
+from tests.case_table import case_table
 
 Slot = tuple[str, int]
 Node = tuple[int, int, int]
@@ -113,7 +113,7 @@ LAYOUTS = [(1, None, 9), (2, None, 2), (2, None, 8), (2, (2, 1), 8), (4, None, 1
            (4, (1, 4), 4), (6, None, 6), (6, None, 24)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("processes", "grid", "local"), LAYOUTS)
+@case_table(("processes", "grid", "local"), LAYOUTS)
 def test_no_order_of_regions_multiplies_wrong_blocks(
     processes: int, grid: tuple[int, int] | None, local: int
 ) -> None:
@@ -178,8 +178,8 @@ def steps_of(parts: list[Part], found: dict[Node, Recorder]) -> Iterator[list[in
         yield steps
 
 
-@pytest.mark.parametrize(("processes", "grid", "local"), LAYOUTS)
-@pytest.mark.parametrize("split", [1, 3])
+@case_table(("processes", "grid", "local"), LAYOUTS)
+@case_table("split", [1, 3])
 def test_every_message_has_its_partner(
     processes: int, grid: tuple[int, int] | None, local: int, split: int
 ) -> None:

@@ -29,6 +29,7 @@ from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.layout import make_layout
 from runner.runtimes import mate
 from tests.apps.conftest import Launch, results_of
+from tests.case_table import case_table
 from tests.programs import compiled
 
 ROOT = Path(__file__).parents[2]
@@ -198,9 +199,7 @@ def test_the_stored_energies_are_those_of_a_serial_run(name: str) -> None:
     assert serial(size, steps).energy() == pytest.approx(ENERGIES[*size, steps], rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    "words", [["--input", "x"], ["--size", "8"], ["--workers", "2"], ["--steps", "0"]]
-)
+@case_table("words", [["--input", "x"], ["--size", "8"], ["--workers", "2"], ["--steps", "0"]])
 def test_wrong_words(words: list[str]) -> None:
     with pytest.raises(AppUsageError):
         parse(words)

@@ -27,6 +27,7 @@ from runner.programs.apps.common.grid import (
 from runner.programs.apps.common.layout import local_grid
 from runner.programs.apps.minighost.options import parse
 from runner.programs.apps.minighost.variants import layout_of
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 shapes = st.tuples(*[st.integers(1, 5)] * 3)
@@ -81,7 +82,7 @@ def test_chosen_grid_has_least_surface(size: tuple[int, ...], ranks: int) -> Non
     assert all(cut_surface(size, chosen) <= cut_surface(size, g) for g in possible)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("size", "ranks", "grid"),
     [
         ((64, 64, 64), 2, (1, 1, 2)),  # the contiguous axis last to be cut
@@ -101,9 +102,7 @@ def test_impossible_grids_are_refused(snapshot: SnapshotAssertion) -> None:
     assert found == snapshot
 
 
-@pytest.mark.parametrize(
-    "text", ["2x2", "2x2x2x2", "0x1x1", "axbxc", "", "2x-1x1", "2x 2x1", "²x1x1"]
-)
+@case_table("text", ["2x2", "2x2x2x2", "0x1x1", "axbxc", "", "2x-1x1", "2x 2x1", "²x1x1"])
 def test_malformed_grids_are_refused(text: str) -> None:
     with pytest.raises(AppUsageError, match="--grid"):
         parse_shape(text, "--grid", 3)

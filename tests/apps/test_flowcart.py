@@ -15,6 +15,7 @@ from runner.programs.apps.flowcart.domain import serial
 from runner.programs.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
 from runner.runtimes.mate.balance import consecutive
 from tests.apps.conftest import Launch, results_of
+from tests.case_table import case_table
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ def test_the_mesh() -> None:
             Mesh(width)
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 7, 32])
+@case_table("ranks", [1, 2, 7, 32])
 def test_shares(ranks: int) -> None:
     mesh = Mesh(16)
     owners = mesh.shares(ranks)
@@ -118,7 +119,7 @@ def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
     assert "after" in residual_is_wrong(width, cycles + 1, 0.6 * before, before)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "words", [["--input", "x"], ["--balance", "shuffle"], ["--workers", "2"], ["--width", "0"],
               ["--cut-work", "0"], ["--steal", "node"],
               ["--variant", "mate", "--steal", "node", "--core", "python"],

@@ -30,6 +30,7 @@ from runner.programs.apps.jacobi3d.problem import (
 )
 from runner.programs.apps.jacobi3d.residuals import FEWER, serial_residual
 from runner.programs.apps.jacobi3d.verify import judge_residual, residual
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 sizes = st.tuples(*[st.integers(1, 13)] * 3)
@@ -171,7 +172,7 @@ def test_residual_is_the_root_mean_square() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("value", "expected", "verified"),
     [
         (0.5, 0.5, True),

@@ -30,6 +30,7 @@ from runner.programs.apps.minighost.problem import (
     spikes,
 )
 from runner.runtimes.core.kernels import scalars
+from tests.case_table import case_table
 from tests.refusals import refused
 
 sizes = st.tuples(*[st.integers(1, 11)] * 3)
@@ -72,7 +73,7 @@ def test_every_bit_as_in_numpy(size: tuple[int, ...], variables: int, steps: int
     assert same_bits(domain.fields[domain.current], wanted)
 
 
-@pytest.mark.parametrize("parts", [(1, 1, 1), (3, 2, 2), (13, 7, 5), (4, 1, 3)])
+@case_table("parts", [(1, 1, 1), (3, 2, 2), (13, 7, 5), (4, 1, 3)])
 def test_blocks_together_give_the_bits_and_the_heat_of_the_whole(parts: tuple[int, ...]) -> None:
     size, variables = (13, 7, 5), 3
     once, blocks = serial_domain(size, 1, variables), whole(size, variables)
@@ -107,7 +108,7 @@ def test_a_domain_in_the_middle_has_no_walls() -> None:
     assert domain.box_of((4, 3, 5), (6, 6, 6)) == (3, 4, 1, 4, 2, 4)
 
 
-@pytest.mark.parametrize("size", [(9, 4, 3), (1, 5, 1), (1, 1, 1), (2, 3, 17)])
+@case_table("size", [(9, 4, 3), (1, 5, 1), (1, 1, 1), (2, 3, 17)])
 def test_the_kernel_agrees_with_plain_python(size: tuple[int, ...]) -> None:
     domain = whole(size, 2)
     _, planes, rows, row = domain.fields[0].shape
@@ -164,8 +165,8 @@ def test_heat_is_in_balance_within_rounding(
     assert verdict.error <= verdict.bound == rounding(size, steps)
 
 
-@pytest.mark.parametrize("variable", [0, 2])
-@pytest.mark.parametrize("wrong", [2.0**-30, -(2.0**-30), math.nan])
+@case_table("variable", [0, 2])
+@case_table("wrong", [2.0**-30, -(2.0**-30), math.nan])
 def test_one_cell_that_is_wrong_by_little_breaks_the_balance(variable: int, wrong: float) -> None:
     put_in = whole((11, 9, 7), 3).heat()
     domain = serial_domain((11, 9, 7), 10, 3)

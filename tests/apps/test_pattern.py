@@ -16,6 +16,7 @@ from runner.programs.apps.pattern.options import KINDS, Options, parse
 from runner.programs.apps.pattern.tasks import lengths
 from runner.programs.apps.pattern.work import CELLS, Message, Work, share
 from tests.apps.conftest import Launch, refusal_of, results_of, run_lines
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 WORK = "--steps", "40", "--work", "3", "--imbalance", "0.4", "--seed", "7"
@@ -85,7 +86,7 @@ def test_the_lengths_of_tasks() -> None:
     assert np.array_equal(found, lengths(given, 3))
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4, 7])
+@case_table("ranks", [2, 3, 4, 7])
 def test_the_irregular_plan(ranks: int) -> None:
     given = options("irregular", "--size", "4096", "--seed", "5")
     rounds = plan(given, ranks)

@@ -24,6 +24,7 @@ from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 TEXT = """
 title = "an example"
@@ -65,7 +66,7 @@ def test_each_combination_is_a_line_with_its_values() -> None:
     assert {line.metric for line in lines} == {"json:s"}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("old", "new"),
     [
         ('name = "C"', 'name = "C"\nprocess = 2'),
@@ -87,8 +88,8 @@ def test_expressions() -> None:
     assert compute("a == 1 or b == 'x' and a < 4", {"a": 3, "b": "x"})
 
 
-@pytest.mark.parametrize("cores", [1, 2, 16])
-@pytest.mark.parametrize("name", names())
+@case_table("cores", [1, 2, 16])
+@case_table("name", names())
 def test_claims_have_lines_of_different_names(name: str, cores: int) -> None:
     found = read_claim(name, {"cores": cores})
     for one in found.tables:

@@ -46,6 +46,7 @@ from benchmarks.disturbances import (
     Path as SpeedPath,
 )
 from benchmarks.study_simulation import space
+from tests.case_table import case_table
 
 OTHER = Setting({"p0": 2})
 
@@ -128,7 +129,7 @@ def test_every_machine_sees_all_runs_of_a_study_in_their_order() -> None:
     assert len({e.position for e in evaluator.history.entries}) > 1
 
 
-@pytest.mark.parametrize("procedure", ["compare", "proof-1", "proof-3"])
+@case_table("procedure", ["compare", "proof-1", "proof-3"])
 def test_a_large_gain_is_named_and_blocks_are_measured(procedure: str) -> None:
     ends = [study(procedure, "gain of 20 % at 5 % noise", number) for number in range(3)]
     assert [one.answer for one in ends] == ["named"] * 3

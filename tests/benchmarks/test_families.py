@@ -12,6 +12,7 @@ import pytest
 from autotune.space import DEFAULT, Setting
 from benchmarks.search.families import FAMILIES, LANDSCAPES, landscape, landscapes
 from benchmarks.search.landscapes import Land
+from tests.case_table import case_table
 
 DIGESTS = {
     "benign": ("f5c3cf4f14ac25a5", "d3adfcb521ab8026"),
@@ -36,13 +37,13 @@ def _digest(lands: list[Land]) -> str:
     return state.hexdigest()[:16]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_the_landscapes_are_the_same_for_ever(family: str) -> None:
     seen = tuple(_digest(landscapes(family, held_out=held)) for held in (False, True))
     assert seen == DIGESTS[family]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_a_family_has_what_it_says(family: str) -> None:
     kind = FAMILIES[family]
     ratios = []
@@ -62,7 +63,7 @@ def test_a_family_has_what_it_says(family: str) -> None:
     assert float(np.mean(costs)) == pytest.approx(kind.cost, rel=0.15)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_the_best_ratio_is_reached_and_never_passed(family: str) -> None:
     reached = 0
     for land in (landscape(family, number) for number in range(LANDSCAPES)):

@@ -23,6 +23,7 @@ from benchmarks.search.interactions import (
     recorded,
     recorded_names,
 )
+from tests.case_table import case_table
 from tests.refusals import refused
 
 DIGESTS = {
@@ -50,12 +51,12 @@ def digest(lands: list[KnownLand]) -> str:
     return state.hexdigest()[:16]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_the_landscapes_are_the_same_for_ever(family: str) -> None:
     assert tuple(digest(known_lands(family, held)) for held in (False, True)) == DIGESTS[family]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_the_space_has_the_settings_of_the_landscape(family: str) -> None:
     known = landscape(family, 0)
     space = known.land.space

@@ -9,6 +9,7 @@ from scipy.stats import binom
 
 from benchmarks import null_studies
 from benchmarks.common import autotune, rejected_share
+from tests.case_table import case_table
 
 
 def test_false_winners_and_stops_of_a_null_series() -> None:
@@ -21,7 +22,7 @@ def test_false_winners_and_stops_of_a_null_series() -> None:
     assert null_studies.judge(Counter(contradicted=1, keep_default=39), 40, most)
 
 
-@pytest.mark.parametrize(("hits", "of"), [(0, 40), (3, 40), (40, 40)])
+@case_table(("hits", "of"), [(0, 40), (3, 40), (40, 40)])
 def test_clopper_pearson_leaves_the_tails_it_says(hits: int, of: int) -> None:
     low, high = null_studies.clopper_pearson(hits, of)
     assert low <= hits / of <= high

@@ -26,6 +26,7 @@ from autotune.calibration.response import (
 from autotune.errors import UsageError
 from autotune.space import Setting
 from tests.calibration.machines import EAGER, FLAGS, calibration, table
+from tests.case_table import case_table
 
 LIMIT, GET = Setting({EAGER: 8192}), Setting({FLAGS: "get"})
 
@@ -102,7 +103,7 @@ def test_a_calibration_is_the_same_after_its_file(tmp_path: Path) -> None:
     assert again.tables[1].responses == small().responses
 
 
-@pytest.mark.parametrize(
+@case_table(
     "change",
     [
         lambda data: data["tables"][0]["default"][0].__setitem__(2, -1.0),

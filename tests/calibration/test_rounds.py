@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import statistics
 
-import pytest
-
 from autotune.calibration.candidate_levels import level_settings, pack_launches
 from autotune.calibration.launch_rounds import (
     FIRST_MESSAGES,
@@ -28,6 +26,7 @@ from tests.calibration.machines import (
     calibrated,
     truth,
 )
+from tests.case_table import case_table
 
 LEVELS = level_settings(SPACE)
 ALGORITHMS = {
@@ -125,7 +124,7 @@ def test_joint_settings_are_few_and_valid() -> None:
     assert found == {}
 
 
-@pytest.mark.parametrize("operation", MESSAGES)
+@case_table("operation", MESSAGES)
 def test_nothing_is_measured_without_levels(operation: str) -> None:
     rounds, asked = calibrated([], {operation: []})
     assert not asked

@@ -19,6 +19,7 @@ from autotune.targets.launcher_line import parse_launcher_line
 from autotune.targets.setting_syntax import read_settings
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.lines import refused
 from tests.mpis import built, library_named
@@ -32,7 +33,7 @@ def rows(kind: str) -> list[Any]:
     return [pytest.param(row, id=row["id"].replace(" ", "-")) for row in TABLE[kind]]
 
 
-@pytest.mark.parametrize("row", rows("line"))
+@case_table("row", TABLE["line"])
 def test_a_launch_line(row: dict[str, Any]) -> None:
     words = tuple(shlex.split(row["words"]))
     if "code" in row:
@@ -48,7 +49,7 @@ def test_a_launch_line(row: dict[str, Any]) -> None:
     assert list(line.left_out) == row.get("dropped", [])
 
 
-@pytest.mark.parametrize("row", rows("line"))
+@case_table("row", TABLE["line"])
 def test_a_launch_line_is_taken_or_answered(row: dict[str, Any]) -> None:
     """As it stands, or the line that is given in its place."""
     assert refused(row["words"]) is None

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from autotune.targets.figures import proposal
+from tests.case_table import case_table
 
 HERE = Path(__file__).parent
 LISTS: dict[str, list[dict[str, Any]]] = tomllib.loads((HERE / "outputs.toml").read_text())
@@ -37,7 +38,7 @@ def last_json(text: str) -> dict[str, Any] | None:
         return None
 
 
-@pytest.mark.parametrize("row", OUTPUTS, ids=[row["id"] for row in OUTPUTS])
+@case_table("row", OUTPUTS)
 def test_the_figure_of_an_output(row: dict[str, Any]) -> None:
     text = (HERE / "outputs" / row["file"]).read_text()
     proposed = proposal(text, last_json(text))

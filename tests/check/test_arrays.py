@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from runner.runtimes.check.watch import Watch
 from runner.runtimes.core.blas import dgemm
 from runner.runtimes.core.c_function import CFunction
 from runner.runtimes.core.library import add_product
+from tests.case_table import case_table
 
 Flags = dict[int, int]
 
@@ -42,7 +42,7 @@ def assign(target: Any, key: Any, value: Any) -> None:
     target[key] = value
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("use", "flags"),
     [
         (lambda a: a[1], every(EXPOSED, 1)),
@@ -70,7 +70,6 @@ def assign(target: Any, key: Any, value: Any) -> None:
         (lambda a: (a.shape, len(a), a.T, np.zeros_like(a)), {}),
         (lambda a: a.copy(), every(EXPOSED, *range(6))),
     ],
-    ids=map(str, count()),
 )
 def test_the_touched_elements(use: Callable[[Any], Any], flags: Flags) -> None:
     assert record(np.arange(6.0), use) == flags

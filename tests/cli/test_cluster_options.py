@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autotune.api.cluster_definition import NO_OPTIONS, launch_options, without_ofi
 from runner.mpi.library import Library, ParamInfo
+from tests.case_table import case_table
 
 OFI = ("--mca", "btl", "^ofi")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("plain", "without", "options"),
     [
         (2.5, 0.5, OFI),
@@ -32,7 +31,7 @@ def test_a_library_without_the_component_needs_no_options() -> None:
     assert launch_options({(): 0.5}) == ((), NO_OPTIONS)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("components", "value"),
     [("", "^ofi"), ("^uct,openib", "^uct,openib,ofi"), ("^uct,ofi", None), ("self,sm", None)],
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
 import sys
-import textwrap
 import threading
 
 import pytest
@@ -35,28 +35,44 @@ EVENTS: list[Event] = [
     TrialEnded(11, LONG, "ok", 0.93, 0.93, LONG, False, (0.9, 0.97)),
     RunStarted(LONG, "search"),
 ]
+VARIABLES = {"usual": {}, "dumb": {"TERM": "dumb"}, "unknown": {"TERM": "unknown"}}
+VARIABLES["without colours"] = {"NO_COLOR": "1"}
+"""Of a terminal; the processes of all of them share their start."""
+END = "-- the next one --"
 ON_A_TERMINAL = """
-import sys, threading, time
+import json, os, sys, threading, time
 from autotune.space import Setting
 from autotune.measurement.events import PhaseStarted, RunStarted
 from autotune.terminal.live_view import REFRESH_S
 from autotune.terminal.progress import Progress
 
-began = time.monotonic()
-with Progress(60, None) as watch:
-    active = watch.active
-    watch(PhaseStarted("search", "searching", 60))
-    for _ in range(1000):
-        watch(RunStarted(Setting({"a": 1}), "search"))
-    while active and watch.draw_count < 3 and time.monotonic() < began + 30:
-        time.sleep(0.05)
-most = (time.monotonic() - began) / REFRESH_S + 1
-print(active, watch.draw_count, watch.draw_count <= most, threading.active_count())
+def draw():
+    began = time.monotonic()
+    with Progress(60, None) as watch:
+        active = watch.active
+        watch(PhaseStarted("search", "searching", 60))
+        for _ in range(1000):
+            watch(RunStarted(Setting({"a": 1}), "search"))
+        while active and watch.draw_count < 3 and time.monotonic() < began + 30:
+            time.sleep(0.05)
+    most = (time.monotonic() - began) / REFRESH_S + 1
+    print(active, watch.draw_count, watch.draw_count <= most, threading.active_count())
+
+for variables in json.loads(sys.argv[1]):
+    child = os.fork()
+    if child == 0:
+        os.environ.update(variables)
+        draw()
+        sys.exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    print(sys.argv[2], file=sys.stderr)
 """
+Seen = tuple[list[str], str]
 
 
-def on_a_terminal(**variables: str) -> tuple[list[str], str]:
-    """What the program prints on standard output, and what a terminal gets on standard error."""
+@pytest.fixture(scope="module")
+def seen() -> dict[str, Seen]:
+    """What each process prints on standard output, and what its terminal gets on standard error."""
     ours, theirs = pty.openpty()
     said: list[bytes] = []
 
@@ -70,8 +86,8 @@ def on_a_terminal(**variables: str) -> tuple[list[str], str]:
     reader = threading.Thread(target=read)
     reader.start()
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(ON_A_TERMINAL)],
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "60", **variables},
+        [sys.executable, "-c", ON_A_TERMINAL, json.dumps(list(VARIABLES.values())), END],
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "60"},
         stdout=subprocess.PIPE,
         stderr=theirs,
         text=True,
@@ -80,11 +96,13 @@ def on_a_terminal(**variables: str) -> tuple[list[str], str]:
     os.close(theirs)
     reader.join()
     os.close(ours)
-    return done.stdout.split(), b"".join(said).decode()
+    words = [line.split() for line in done.stdout.splitlines()]
+    *screens, _ = b"".join(said).decode().split(f"{END}\r\n")
+    return dict(zip(VARIABLES, zip(words, screens, strict=True), strict=True))
 
 
-def test_a_view_is_drawn_at_most_twice_a_second_and_its_thread_ends() -> None:
-    (active, drawn, bounded, threads), said = on_a_terminal()
+def test_a_view_is_drawn_at_most_twice_a_second_and_its_thread_ends(seen: dict[str, Seen]) -> None:
+    (active, drawn, bounded, threads), said = seen["usual"]
     assert active == "True"
     assert int(drawn) >= 2, "the elapsed time of a run is not seen"
     assert bounded == "True", drawn
@@ -92,15 +110,15 @@ def test_a_view_is_drawn_at_most_twice_a_second_and_its_thread_ends() -> None:
     assert "run 1, " in said
 
 
-@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": "unknown"}])
-def test_a_dumb_terminal_gets_plain_lines(variables: dict[str, str]) -> None:
-    (active, drawn, *_), said = on_a_terminal(**variables)
+@pytest.mark.parametrize("terminal", ["dumb", "unknown"])
+def test_a_dumb_terminal_gets_plain_lines(terminal: str, seen: dict[str, Seen]) -> None:
+    (active, drawn, *_), said = seen[terminal]
     assert (active, drawn) == ("False", "0")
     assert said.splitlines() == ["searching ..."]
 
 
-def test_no_color_is_obeyed() -> None:
-    _, said = on_a_terminal(NO_COLOR="1")
+def test_no_color_is_obeyed(seen: dict[str, Seen]) -> None:
+    _, said = seen["without colours"]
     assert "run 1, " in said
     assert "\x1b[3" not in said
 

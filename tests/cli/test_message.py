@@ -14,6 +14,7 @@ import pytest
 
 from autotune.terminal.message import WIDTH, fold
 from autotune.terminal.render import ErrorConsole
+from tests.case_table import case_table
 from tests.cli.conftest import Cli
 
 LONG = "/scratch/projects/a_rather_long_name_of_a_project/and_its_user/with/a_folder/of_runs"
@@ -29,8 +30,8 @@ WHOLE = [
 PROSE = "The words around it are prose, which is longer than one line of a terminal has room for"
 
 
-@pytest.mark.parametrize("whole", WHOLE)
-@pytest.mark.parametrize("width", [40, 80, 200])
+@case_table("whole", WHOLE)
+@case_table("width", [40, 80, 200])
 def test_what_is_to_be_copied_is_whole(whole: str, width: int) -> None:
     text = f"{PROSE}: {whole}.\n{PROSE}; {PROSE}\n  {whole} {whole}"
     lines = fold(text, width).split("\n")

@@ -75,7 +75,10 @@ def test_operations_of_mpi_commute(cli: Cli, line: tuple[str], work: Path) -> No
     assert result["best"]["setting"] == {"coll_tuned_allreduce_algorithm": 4}
 
 
-@pytest.mark.parametrize(("word", "contradicted"), [("ordered", True), ("sum", False)])
+@pytest.mark.parametrize(
+    ("word", "contradicted"),
+    [("ordered", True), pytest.param("sum", False, marks=pytest.mark.slow)],
+)
 def test_a_comparison(
     cli: Cli, line: tuple[str], work: Path, word: str, contradicted: bool
 ) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from autotune.cli.commands import COMMANDS
+from tests.case_table import case_table
 from tests.lines import NAME, refused, unknown_option
 
 ROOT = Path(__file__).parents[2]
@@ -220,7 +219,7 @@ def test_a_printed_line_is_not_wrapped() -> None:
     assert not wrapped
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "part"),
     [
         ("run autotune search --frobnicate, or leave it", "--frobnicate"),

@@ -12,6 +12,7 @@ import pytest
 from autotune.store import Store
 from autotune.targets.figures import output_notes, proposal_of
 from runner.types import RunRecord
+from tests.case_table import case_table
 from tests.cli.conftest import Cli
 
 OUTPUTS = Path(__file__).parents[1] / "cases" / "outputs"
@@ -87,7 +88,7 @@ def record(name: str, stream: str = "stdout_tail") -> RunRecord:
     return record
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "stream", "program", "codes"),
     [
         ("lammps-melt", "stdout_tail", ("lmp",), ["metric.proposed"]),

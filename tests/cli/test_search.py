@@ -14,7 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.store import Store
-from tests.cli.conftest import Cli, settings_title
+from tests.cli.conftest import SIZES, Cli, settings_title
 
 pytestmark = pytest.mark.mpi
 QUICK = ("search", "--app", "steady", "--input", "tiny", "--no-guard", "--store", "r.db")
@@ -49,13 +49,6 @@ def test_a_search_from_beginning_to_end(cli: Cli, library: object, work: Path) -
     assert len(pd.read_csv(work / "r.csv")) == runs
 
 
-@pytest.mark.usefixtures("steady")
-def test_json_alone_on_standard_output(cli: Cli, library: object) -> None:
-    outcome = cli(*QUICK, "--strategy", "random", "--trials", "1", "--json", "-")
-    assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)["schema"] == "autotune-result-1"
-
-
 def test_any_program_with_its_launcher_line(cli: Cli, mpi_shell: str) -> None:
     script = "test $RANK = 0 && echo ' Time in seconds = ' 0.5 && echo VERIFIED || true"
     outcome = cli(
@@ -84,7 +77,8 @@ def test_interrupting_and_going_on(
     cli: Cli, mpi_shell: str, work: Path, snapshot: SnapshotAssertion
 ) -> None:
     (work / "wait").touch()
-    words = ["search", "--no-guard", "--store", "r.db"]
+    (work / "sizes.toml").write_text(SIZES)
+    words = ["search", "--no-guard", "--store", "r.db", "--space", "./sizes.toml"]
     words += ["--strategy", "random", "--metric", "seconds ([0-9.]+)"]
     program = ["--", "mpirun", "-np", "1", mpi_shell, WAITING]
     with subprocess.Popen(

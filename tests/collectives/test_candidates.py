@@ -12,6 +12,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Space, load_space
 from autotune.space.commutativity import RIGHT, for_any_operation
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 
@@ -22,8 +23,8 @@ def space(library: Library, operation: str, ranks: int = 4) -> Space:
     return OPEN_MPI.space(library, operation, {"ranks": ranks, "cores": 4, "nodes": 1})
 
 
-@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
-@pytest.mark.parametrize("operation", OPERATIONS)
+@case_table("library", [OLD, NEW])
+@case_table("operation", OPERATIONS)
 def test_every_candidate_is_a_legal_rule(library: Library, operation: str) -> None:
     found = space(library, operation)
     every = table_candidates(found)
@@ -63,8 +64,8 @@ def test_what_has_no_table() -> None:
         dialect("other")
 
 
-@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
-@pytest.mark.parametrize("operation", ["allreduce", "reduce"])
+@case_table("library", [OLD, NEW])
+@case_table("operation", ["allreduce", "reduce"])
 def test_a_table_names_what_is_right_for_every_operation(library: Library, operation: str) -> None:
     whole = space(library, operation)
     left = table_candidates(for_any_operation(whole))

@@ -19,6 +19,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.study.simulation import SimulatedEvaluator
 from runner.mpi.openmpi.rules import FILE
 from runner.types import PrintedLines, ReadBack, RunRecord
+from tests.case_table import case_table
 from tests.refusals import refused
 
 ALL = (64, 1024, 16384, 262144)
@@ -228,7 +229,7 @@ def test_an_interrupted_search_goes_on_where_it_was() -> None:
     assert again.ratios_by_setting == search.ratios_by_setting
 
 
-@pytest.mark.parametrize("sizes", [1, 4, 35])
+@case_table("sizes", [1, 4, 35])
 def test_alpha_is_for_all_sizes_and_looks_together(sizes: int) -> None:
     plan = proof_plan(sizes, 60)
     assert plan.looks == (8, 12, 18, 27, 40, 60)

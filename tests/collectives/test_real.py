@@ -20,6 +20,7 @@ from autotune.store import Store
 from autotune.wording import HEADLINES
 from runner.machine import describe_machine
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.cli.conftest import Cli, cli  # noqa: F401
 from tests.refusals import refused
 
@@ -32,7 +33,7 @@ def row(size: int, verdict: str) -> SizeEvidence:
     return SizeEvidence(size, CHAIN.key, 0.1, 0.01, 0.2, verdict, False)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("verdicts", "stays"),
     [("better better", True), ("better open", True), ("better open open", False),
      ("better worse", False), ("open", False)],

@@ -11,12 +11,13 @@ from autotune.config.app import App, Input, app_from_command, load_app
 from autotune.config.app_program import program_name
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
+from tests.case_table import case_table
 from tests.refusals import refused
 
 FORM, INVALID = "app.cheap_form", "config.invalid"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "name"),
     [
         ("./cg.A.x -v", "cg.A.x"),
@@ -108,7 +109,7 @@ def test_the_cheap_form_of_an_application_without_inputs(work: object) -> None:
     assert cheap.program(found) == ("a", "default", "-n", "1")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("table", "code", "said"),
     [
         ('[fidelity.lang]\ninput = "short"', FORM, r"fidelity\.lang: .*long, short"),

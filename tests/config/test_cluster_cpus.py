@@ -10,6 +10,7 @@ from autotune.config.cluster import Cluster
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from runner.cpus import count_cores
+from tests.case_table import case_table
 from tests.refusals import refused
 
 
@@ -41,7 +42,7 @@ def test_cores_are_those_of_the_set() -> None:
     assert cluster('cpus = "20000-20005"\ncores_per_node = 3').total_cores == 3
 
 
-@pytest.mark.parametrize("text", ['"0-"', '"2-1"', '"all"', "3", "[0, 1]"])
+@case_table("text", ['"0-"', '"2-1"', '"all"', "3", "[0, 1]"])
 def test_what_is_no_list_is_told(text: str) -> None:
     with refused(UsageError, "config.invalid"):
         cluster(f"cpus = {text}")

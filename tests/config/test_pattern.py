@@ -8,9 +8,10 @@ from autotune.config.app import App, app_from_command, load_app
 from autotune.config.find import list_configs
 from autotune.config.pattern import check_figure, unit_in_pattern
 from autotune.errors import UsageError
+from tests.case_table import case_table
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("pattern", "kind"),
     [
         (r"Time in seconds *= *(\S+)", "time"),

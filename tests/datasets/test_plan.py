@@ -24,6 +24,7 @@ from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.targets.target import Target
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.datasets.conftest import SPACE, make, planted
 from tests.refusals import refused
 
@@ -210,7 +211,7 @@ def test_the_plans_of_mate_vary_layouts_only(name: str) -> None:
     assert all(layout >= set(cell.levels or {}) >= {"variant"} for cell in known.cells)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("begun", "asked", "chunks", "blocks"),
     [
         (3, 6, 1, 6),

@@ -12,6 +12,7 @@ import pytest
 
 from autotune.errors import AutotuneError, UsageError
 from runner.errors import RunnerError
+from tests.case_table import case_table
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "codes.md"
@@ -149,7 +150,7 @@ def test_each_construction_gives_a_literal_code_or_hands_one_on() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("kind", [AutotuneError, UsageError, RunnerError])
+@case_table("kind", [AutotuneError, UsageError, RunnerError])
 def test_an_error_without_a_code_is_refused(kind: type[Exception]) -> None:
     with pytest.raises(TypeError, match="code"):
         kind("message")

@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import pytest
-
 from autotune.targets.wrapped_launcher import is_launcher, launcher_in
 from autotune.wording import HEADLINES
+from tests.case_table import case_table
 from tests.lines import NAME, refused, unknown_option, whole, wrong
 
 ROOT = Path(__file__).parents[2]
@@ -146,7 +145,7 @@ def test_workers_without_room_are_seen() -> None:
     assert not refused(line.replace("2", "1"))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "part"),
     [
         ("serach --app jacobi3d", "serach"),

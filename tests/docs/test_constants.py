@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docs.builders import PAGES, constants
+from tests.case_table import case_table
 
 TEXT = "up to {}<!-- = autotune.measurement.budget.SearchPlan.finalists --> of them"
 LOOKS = "({}<!-- = autotune.stats.sequential.LOOKS -->)"
@@ -17,7 +18,7 @@ def test_each_page_says_what_the_code_does() -> None:
     assert not [page for page, text in texts.items() if constants.inject(text) != text]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "figure", "value"),
     [
         *((TEXT, "1,700.5", "3"), (TEXT, "seven", "three"), (TEXT, "3.0", "3.0")),

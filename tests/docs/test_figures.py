@@ -11,6 +11,7 @@ import pytest
 from benchmarks.search.picture import draw
 from benchmarks.search.tables import marks_of
 from docs.builders.figures import DATA, FOLDER, figure_of
+from tests.case_table import case_table
 
 INDEX = FOLDER.parent / "results" / "figures.md"
 PHOTOGRAPHS = {"session"}
@@ -25,7 +26,7 @@ def test_every_figure_has_its_data_and_a_row_of_the_index() -> None:
     assert {name for name in drawn if f"../figures/{name}.svg)" not in text} == set()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@case_table("path", FILES)
 def test_a_figure_is_drawn_from_its_data(path: Path) -> None:
     """Apart from digits that depend on the version of matplotlib."""
     number = re.compile(r"-?\d+\.?\d*")

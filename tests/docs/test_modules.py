@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import pytest
 
 from runner.programs.apps.common import mpi
+from tests.case_table import case_table
 from tests.docs.test_commands import BEHIND, PAGES, ROOT, SPAN, code_of, words_of
 
 LINE = re.compile(r"\bpython3? -m ((?:benchmarks|docs|runner|tests)(?:\.\w+)*)(.*)")
@@ -61,7 +62,7 @@ def typed(module: str, words: list[str], monkeypatch: pytest.MonkeyPatch) -> str
 
 
 LINES = [
-    pytest.param(found[1], found[2], id=f"{page.relative_to(ROOT)}:{number}")
+    (f"{page.relative_to(ROOT)}:{number}", found[1], found[2])
     for page in PAGES
     for number, line in code_of(page)
     if (found := LINE.search(BEHIND.sub("", line))) and "$(" not in line
@@ -73,13 +74,15 @@ def test_there_are_many() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
-@pytest.mark.parametrize(("module", "words"), LINES)
-def test_a_module_takes_its_words(module: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert importlib.util.find_spec(module) is not None
+@case_table(("place", "module", "words"), LINES)
+def test_a_module_takes_its_words(
+    place: str, module: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert importlib.util.find_spec(module) is not None, place
     if module in NO_PARSER | GUESTS:
-        assert module in GUESTS or not words.split()
+        assert module in GUESTS or not words.split(), place
         return
-    assert typed(module, words_of(words), monkeypatch) is None
+    assert typed(module, words_of(words), monkeypatch) is None, place
 
 
 def test_modules_in_sentences_are_there_or_said_to_be_gone() -> None:

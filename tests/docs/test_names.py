@@ -12,9 +12,8 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 from docs.builders import PAGES
+from tests.case_table import case_table
 
 ROOT = Path(__file__).parents[2]
 CODE = ("autotune", "runner", "benchmarks", "tests", "docs")
@@ -129,7 +128,7 @@ def test_pages_name_what_is_there() -> None:
     }
 
 
-@pytest.mark.parametrize("page", HOUSES, ids=lambda page: page.parent.name)
+@case_table("page", HOUSES)
 def test_the_page_of_a_house_names_its_rooms(page: Path) -> None:
     files = [f"/{path.relative_to(ROOT).as_posix()}" for path in SOURCES]
     here = page.parent.relative_to(ROOT).as_posix()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tomllib
 
-import pytest
-
 from docs.builders import reference_pages
+from tests.case_table import case_table
 
 
-@pytest.mark.parametrize("name", reference_pages.PAGES)
+@case_table("name", reference_pages.PAGES)
 def test_the_page_is_up_to_date(name: str) -> None:
     present = (reference_pages.FOLDER / name).read_text(encoding="utf-8")
     made = reference_pages.PAGES[name]()

@@ -33,6 +33,7 @@ from autotune.space.named_space import load_space_file
 from autotune.store import Store
 from autotune.store.export import export_study, runs_frame
 from runner.trace.document import load_features
+from tests.case_table import case_table
 from tests.cli.conftest import Cli
 from tests.cli.conftest import cli as cli
 from tests.documents import wrong
@@ -66,10 +67,6 @@ READING = (
     ("show 999", "error"),
 )
 """Commands that read the files, with their documents of that day."""
-
-
-def name_of(path: Path) -> str:
-    return f"{path.relative_to(HERE)}"
 
 
 def schema_of(path: Path) -> str:
@@ -186,7 +183,7 @@ def test_configuration_files_are_read(site: Path) -> None:
     assert len(load_space("site", library_named("openmpi-5")).parameters) == 3
 
 
-@pytest.mark.parametrize("path", PUBLISHED, ids=name_of)
+@case_table("path", PUBLISHED)
 def test_a_published_file_is_what_would_be_written_today(path: Path, tmp_path: Path) -> None:
     """So it is verified, renewed and removed, and a hand that changed it is seen."""
     for file in (path, side_of(path)):

@@ -12,6 +12,7 @@ from autotune.check.corrections import without_pinning
 from autotune.check.launch_line import LaunchLine, parse_line
 from autotune.errors import UsageError
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.lines import refused
 
 OPENMPI = Library("openmpi", "5.0.11", "/opt/bin", "/opt/bin/mpirun")
@@ -22,7 +23,7 @@ def line_of(text: str, library: Library = OPENMPI) -> LaunchLine:
     return parse_line(shlex.split(text), library)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "A=1 env B=2 time mpirun -np 4 --mca btl self,sm -x C=3 ./a.out -n 5",
@@ -82,21 +83,20 @@ CHANGES: list[tuple[str, Library, Callable[[LaunchLine], LaunchLine], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "library", "change", "right"), CHANGES, ids=range(len(CHANGES)))
+@case_table(("text", "library", "change", "right"), CHANGES)
 def test_a_line_with_a_part_changed(
     text: str, library: Library, change: Callable[[LaunchLine], LaunchLine], right: str
 ) -> None:
     assert shlex.join(change(line_of(text, library)).words) == shlex.join(shlex.split(right))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("words", "code"),
     [
         (["./a.out"], "check.no_launcher"),
         ([], "check.no_launcher"),
         (["mpirun", "-n", "2"], "program.missing"),
     ],
-    ids=range(3),
 )
 def test_what_is_no_launch_line(words: list[str], code: str) -> None:
     with pytest.raises(UsageError) as refusal:
@@ -127,7 +127,7 @@ COMPARISONS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "corrected", "command"), COMPARISONS, ids=range(7))
+@case_table(("text", "corrected", "command"), COMPARISONS)
 def test_the_command_that_compares_both_lines(text: str, corrected: str, command: str) -> None:
     words = comparison_command(line_of(text), tuple(shlex.split(corrected)), OPENMPI)
     assert list(words or ()) == shlex.split(command)

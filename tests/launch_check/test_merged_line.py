@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from autotune.check.merged_line import merged_line
+from tests.case_table import case_table
 
 LINES = [
     (
@@ -31,7 +30,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("line", "corrections", "merged"), LINES, ids=range(len(LINES)))
+@case_table(("line", "corrections", "merged"), LINES)
 def test_corrections_that_fit_together_are_one_line(
     line: str, corrections: list[str], merged: str
 ) -> None:

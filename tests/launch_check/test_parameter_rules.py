@@ -14,6 +14,7 @@ from autotune.check.registry import RULES, examine
 from autotune.check.transport_facts import SeenTransport, StartUpFacts
 from autotune.parameters.catalogue import Catalogue
 from runner.mpi.library import Library, ParamInfo
+from tests.case_table import case_table
 
 OPEN_MPI, OLD_OPEN_MPI = "openmpi 5.0.11", "openmpi 4.1.4"
 MPICH, INTEL_MPI = "mpich 4.0.2", "impi 2021.18.1"
@@ -442,11 +443,7 @@ NEARLY = [
 CODES = {launch.code for launch in FAULTS}
 
 
-def _name(launch: Launch) -> str:
-    return f"{launch.code}-{'and'.join(launch.line.split()[:6])}".replace(".", "-")
-
-
-@pytest.mark.parametrize("launch", FAULTS, ids=_name)
+@case_table("launch", FAULTS)
 def test_a_fault_is_named_with_its_line(launch: Launch) -> None:
     findings = {one.code: one for one in examine(launch.facts())}
     assert launch.code in findings
@@ -456,7 +453,7 @@ def test_a_fault_is_named_with_its_line(launch: Launch) -> None:
     assert not launch.weight or found.weight.name == launch.weight
 
 
-@pytest.mark.parametrize("launch", NEARLY, ids=_name)
+@case_table("launch", NEARLY)
 def test_what_is_nearly_a_fault_is_none(launch: Launch) -> None:
     assert launch.code not in {one.code for one in examine(launch.facts())}
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-import pytest
-
 from autotune.check.registry import RULES
+from tests.case_table import case_table
 from tests.launch_check.planted import FAULTS, findings_of
 
 CODES = {rule.code for rule in RULES}
@@ -16,7 +15,7 @@ CODES = {rule.code for rule in RULES}
 NAMED = [fault for fault in FAULTS if fault["code"] in CODES]
 
 
-@pytest.mark.parametrize("fault", NAMED, ids=lambda fault: str(fault["name"]))
+@case_table("fault", NAMED)
 def test_a_planted_fault_is_named_with_the_right_line(fault: dict[str, Any]) -> None:
     findings = findings_of(fault)
     assert fault["code"] in findings

@@ -8,12 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from autotune.check.pools import expected_threads, pinned_threads, pools_in
 from autotune.check.probe import probe_program, read_records, world_size
 from autotune.check.watch import LaunchWatch
 from runner.cpus import cpus_of
+from tests.case_table import case_table
 
 
 def test_the_probe_says_where_it_runs_and_starts_the_program_behind_it() -> None:
@@ -35,7 +34,7 @@ def test_records_of_several_ranks_are_in_their_order_and_damaged_ones_left_out()
     assert [rank.rank for rank in read_records(text)] == [0, 1]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("variables", "family", "version", "size"),
     [
         ({"OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "0"}, "openmpi", "5.0.11", 4),
@@ -46,7 +45,6 @@ def test_records_of_several_ranks_are_in_their_order_and_damaged_ones_left_out()
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "PMIX_RANK": "0"}, "openmpi", "5.0.11", 4),
         ({"SLURM_NTASKS": "4", "SLURM_PROCID": "0", "PMIX_RANK": "0"}, "mpich", "4.2.0", None),
     ],
-    ids=range(7),
 )
 def test_the_world_of_a_program_by_its_variables(
     variables: dict[str, str], family: str, version: str, size: int | None
@@ -54,7 +52,7 @@ def test_the_world_of_a_program_by_its_variables(
     assert world_size(variables, family, version) == size
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("pools", "variables", "number"),
     [
         (None, {}, 1),
@@ -65,7 +63,6 @@ def test_the_world_of_a_program_by_its_variables(
         (frozenset({"openblas"}), {}, 8),
         (frozenset({"openblas"}), {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "4"}, 1),
     ],
-    ids=range(7),
 )
 def test_threads_that_libraries_would_start(
     pools: frozenset[str] | None, variables: dict[str, str], number: int

@@ -8,9 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from autotune.check.registry import RULES
+from tests.case_table import case_table
 from tests.launch_check.planted import FAULTS, findings_of
 from tests.launch_check.test_parameter_rules import CODES as PARAMETER_CODES
 
@@ -141,13 +140,13 @@ MORE: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "fault", "right"), MORE, ids=range(len(MORE)))
+@case_table(("code", "fault", "right"), MORE)
 def test_a_fault_is_named_with_its_line(code: str, fault: dict[str, Any], right: str) -> None:
     line = findings_of(fault)[code].corrected_line
     assert shlex.join(line or ()) == right
 
 
-@pytest.mark.parametrize("launch", NEARLY, ids=lambda launch: str(launch["name"]))
+@case_table("launch", NEARLY)
 def test_a_line_that_nearly_has_a_fault_is_right(launch: dict[str, Any]) -> None:
     findings = findings_of(launch)
     assert launch["code"] not in findings

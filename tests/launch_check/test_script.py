@@ -9,6 +9,7 @@ import pytest
 
 from autotune.check.script import ScriptLine, launch_lines
 from autotune.errors import UsageError
+from tests.case_table import case_table
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_assignments_and_directives_are_data(script: Path) -> None:
     assert line.environment == variables | {"OMP_NUM_THREADS": "4"}
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "N=$(nproc)\nmpirun -n $N ./a\n",
@@ -47,7 +48,6 @@ def test_assignments_and_directives_are_data(script: Path) -> None:
         "mpirun -n $N ./a\n",
         "N=2\nunset N\nmpirun -n $N ./a\n",
     ],
-    ids=range(6),
 )
 def test_what_a_script_computes_is_unknown(script: Path, text: str) -> None:
     [line] = lines_of(script, text)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runner.runtimes.mate.balance import balance_ranks, consecutive, imbalance, shuffle_ranks
 from runner.runtimes.mate.config import RankMap
 from runner.runtimes.mate.errors import ConfigError
+from tests.case_table import case_table
 
 C = [5, 1, 2, 6, 2, 2, 4, 1, 3, 3, 7, 4]
 
@@ -21,7 +22,7 @@ def loads(costs: list[float], counts: list[int]) -> list[float]:
     return [sum(costs[a:b]) for a, b in itertools.pairwise(ends)]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("costs", "processes", "counts", "largest"),
     [
         (C, 2, [7, 5], 22),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from runner.runtimes import mate
 from runner.runtimes.mate.task import Request
+from tests.case_table import case_table
 from tests.mate.graphs import DelayedTransport
 from tests.refusals import refusal, refused
 
@@ -29,7 +29,7 @@ class LateTransport(DelayedTransport):
             super().poll()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@case_table("workers", [1, 2])
 def test_a_deadlock_after_the_last_message_is_told(workers: int) -> None:
     """Nobody waits for that message, so its end wakes no rank."""
 

@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from runner.runtimes import mate
 from runner.runtimes.mate.config import Config
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 ROUNDS = 20
@@ -50,8 +51,8 @@ def expected(rank: int) -> Any:
     return 100.0 * rank + 10.0 * steps + np.arange(3)[None, :]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("python_rank", [0, 1, None])
+@case_table("workers", [1, 2])
+@case_table("python_rank", [0, 1, None])
 def test_a_python_region_and_a_compiled_one_exchange(workers: int, python_rank: int | None) -> None:
     async def main(ctx: mate.Context) -> Any:
         box = Box(ctx)

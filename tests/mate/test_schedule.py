@@ -15,6 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from runner.runtimes import mate
 from runner.runtimes.core.core import Core
 from runner.runtimes.mate import task
+from tests.case_table import case_table
 from tests.mate.graphs import STENCIL, DelayedTransport, chain, graph_of
 
 FREE = {"D": ["C"], "E": ["C"], "C": []}
@@ -53,8 +54,8 @@ def test_figure_3_7_in_random_order() -> None:
     assert {figure_3_7(seed) for seed in range(30)} == {"abcdefg", "abcedfg"}
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5, 64, 256])
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@case_table("ranks", [1, 2, 5, 64, 256])
+@case_table("workers", [1, 2, 4])
 def test_figure_3_10_prints_in_order(workers: int, ranks: int) -> None:
     printed: list[int] = []
     graph = graph_of({"A": ["A@"]}, lambda name, ctx, i: printed.append(ctx.local_rank))
@@ -68,8 +69,8 @@ def test_figure_3_10_prints_in_order(workers: int, ranks: int) -> None:
     assert printed == list(range(ranks))
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("seed", range(4))
+@case_table("workers", [1, 2, 4])
+@case_table("seed", range(4))
 def test_figure_3_12_keeps_its_three_constraints(workers: int, seed: int) -> None:
     ended: list[tuple[str, int, int]] = []
     graph = graph_of(LOOP, lambda name, ctx, i: ended.append((name, ctx.local_rank, i)))
@@ -92,7 +93,7 @@ def test_figure_3_12_keeps_its_three_constraints(workers: int, seed: int) -> Non
             assert all(place["C", r, i - 1] < position for r in neighbors)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@case_table("workers", [1, 2, 4])
 def test_neighbours_are_never_more_than_one_iteration_apart(workers: int) -> None:
     leads: Counter[int] = Counter()
     at = [0] * 6
@@ -159,7 +160,7 @@ def test_a_graph_is_entered_three_times_per_call_ten_calls(workers: int) -> None
     assert set(count.values()) == {30}
 
 
-@pytest.mark.parametrize(("workers", "ranks"), [(1, 1), (2, 2), (4, 4), (4, 2), (2, 1), (1, 7)])
+@case_table(("workers", "ranks"), [(1, 1), (2, 2), (4, 4), (4, 2), (2, 1), (1, 7)])
 def test_any_ratio_of_workers_and_ranks_ends(workers: int, ranks: int) -> None:
     graph = graph_of(STENCIL, lambda name, ctx, i: None)
 

@@ -16,6 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from runner.errors import RunnerError
 from runner.runtimes import mate
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 
@@ -26,7 +27,7 @@ def run(main: Any, ranks: int = 2, workers: int = 1, **more: Any) -> mate.Report
     return mate.run(main, settings, **more)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@case_table("workers", [1, 2, 4])
 def test_waiting_stops_only_the_rank(workers: int) -> None:
     async def main(ctx: mate.Context) -> list[int]:
         got = []
@@ -157,8 +158,8 @@ def test_the_end_of_a_graph_waits_for_its_messages() -> None:
     assert order == ["receives", "left"]
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 5, 64, 256])
-@pytest.mark.parametrize("workers", [1, 2])
+@case_table("ranks", [1, 2, 5, 64, 256])
+@case_table("workers", [1, 2])
 def test_barriers_hold_everybody(workers: int, ranks: int) -> None:
     rounds = 100 if ranks <= 5 else 50
     count = [0] * rounds

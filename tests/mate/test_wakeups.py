@@ -17,6 +17,7 @@ from runner.runtimes.mate.scheduler import RankScheduler, Sleeper
 from runner.runtimes.mate.task import Request, Task
 from runner.runtimes.mate.transport import Transport
 from runner.runtimes.mate.transport_mpi import MpiTransport
+from tests.case_table import case_table
 
 TOO_LATE_S = 20.0
 """A worker that was not called sleeps for ever; on a busy machine one that was may take long."""
@@ -213,7 +214,7 @@ def test_a_worker_looks_several_times_after_each_pause() -> None:
     assert pauses(looks[-8:]) <= 1
 
 
-@pytest.mark.parametrize("ready", range(6))
+@case_table("ready", range(6))
 def test_a_call_reaches_as_many_sleepers_as_are_needed(ready: int) -> None:
     for looking, sleeping in itertools.product(range(4), range(4)):
         check_a_call(ready, looking, sleeping)

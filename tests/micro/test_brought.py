@@ -21,6 +21,7 @@ from autotune.errors import UsageError
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.micro.brought import main
 from tests.apps.conftest import Launch
+from tests.case_table import case_table
 from tests.micro import stand_in
 from tests.micro.stand_in import write
 from tests.refusals import refusal, refused
@@ -51,7 +52,7 @@ def test_all_eight_and_the_three_others_are_there() -> None:
     assert set(BROUGHT) == kernels | {"osu", "imb", "hpcg"}
 
 
-@pytest.mark.parametrize("name", BROUGHT)
+@case_table("name", BROUGHT)
 def test_without_its_variable_one_message_says_so(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +65,7 @@ def test_without_its_variable_one_message_says_so(
     assert app.howto in str(error.value)
 
 
-@pytest.mark.parametrize("name", BROUGHT)
+@case_table("name", BROUGHT)
 def test_a_missing_program_is_listed_with_all_its_places(name: str, place: Path) -> None:
     app = load_app(name)
     with refused(UsageError, "program.not_found") as error:

@@ -18,10 +18,11 @@ from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.micro.__main__ import _parse, help_text
 from runner.programs.micro.operations import OPERATIONS, WINDOW
 from tests.apps.conftest import Launch, refusal_of, run_commands
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "expected"),
     [
         ("8", [8]),

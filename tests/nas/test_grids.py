@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from runner.programs.nas.cg_grid import block
 from runner.programs.nas.common.grid import log2_ranks, square_side, two_factors
 from runner.programs.nas.common.kernel import Check
 from runner.programs.nas.mg_grid import levels, origin, place_of, process_grid
+from tests.case_table import case_table
 from tests.refusals import refused
 
 logs = st.integers(0, 7)
@@ -118,7 +118,7 @@ def test_mg_ranks_are_numbered_with_x_first(log2: int) -> None:
         )
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("value", "expected", "right"),
     [
         (1.0, 1.0, True),

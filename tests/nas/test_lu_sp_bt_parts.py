@@ -18,6 +18,7 @@ from runner.programs.nas.cfd_cells import Partition, partition
 from runner.programs.nas.cfd_exact import exact, start_values
 from runner.programs.nas.lu_domain import domain, rank_grid
 from runner.runtimes.core.kernels import load, scalars
+from tests.case_table import case_table
 from tests.refusals import refusal
 
 
@@ -101,7 +102,7 @@ def test_start_values_are_exact_on_the_faces_only() -> None:
     assert solution[-1, -1, -1] == pytest.approx([15.76, 8.26, 10.32, 9.72, 15.52])
 
 
-@pytest.mark.parametrize("axis", range(3))
+@case_table("axis", range(3))
 def test_even_flow_changes_only_at_walls(axis: int) -> None:
     n = 8
     shape = (n, n, n, 5)

@@ -15,6 +15,7 @@ from autotune.config.app import load_app
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.nas.common.options import NAMES, parse, thread_level
 from tests.apps.conftest import Finished, Launch, run_commands
+from tests.case_table import case_table
 from tests.refusals import refusal, refused
 
 KERNELS = ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")
@@ -134,7 +135,7 @@ def test_ranks_that_the_original_refuses(snapshot: SnapshotAssertion) -> None:
     assert found == snapshot
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@case_table("kernel", KERNELS)
 def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
     app = load_app(f"nas-{kernel}")
     module = importlib.import_module(f"runner.programs.nas.{kernel}")

@@ -22,6 +22,7 @@ from runner.runtimes.core import core, elf, kernels
 from runner.runtimes.core.compile import compile_functions, compile_kernels
 from runner.runtimes.core.machine_code import LlvmImage, MachineCode, address_of, loaded
 from runner.runtimes.core.processor import target_machine
+from tests.case_table import case_table
 from tests.refusals import refused
 
 pytestmark = pytest.mark.skipif(
@@ -158,7 +159,7 @@ def kinds(code: MachineCode) -> set[int]:
     }
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "model", "wanted"),
     [
         (NEAR, "stored", {1}),
@@ -284,7 +285,7 @@ def test_an_unknown_function_is_named() -> None:
         LlvmImage(made(NEAR)).address("previous")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "model", "reason"),
     [
         (FAR, "near", "relocation (9|41|42)"),

@@ -13,6 +13,7 @@ from runner.errors import RunnerError
 from runner.programs.apps.jacobi3d.block import Block
 from runner.runtimes.core import openmp
 from runner.runtimes.core.kernels import load
+from tests.case_table import case_table
 
 SIZE = (9, 8, 7)
 MEMBERS = """
@@ -34,7 +35,7 @@ def block() -> Block:
     return made
 
 
-@pytest.mark.parametrize("planes", [1, 2, 3])
+@case_table("planes", [1, 2, 3])
 def test_every_task_is_done_once_whatever_the_team(planes: int) -> None:
     """There are more tasks than threads, or fewer."""
     whole, shared = block(), block()

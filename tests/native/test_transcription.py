@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.case_table import case_table
+
 HERE = Path(__file__).with_name("transcription")
 CORE = Path(__file__).parents[2] / "runner" / "runtimes" / "core"
 MARK = re.compile(r"^/\* (\w+)\.(\w+) ([0-9a-f]{12}) \*/$", re.MULTILINE)
@@ -93,7 +95,7 @@ def test_the_c_text_transcribes_the_core_as_it_is() -> None:
     assert not changed, "\n".join(changed)
 
 
-@pytest.mark.parametrize("module", LEFT_OUT)
+@case_table("module", LEFT_OUT)
 def test_no_function_of_the_core_is_forgotten(module: str) -> None:
     there = {name for other, name in transcribed() if other == module}
     assert not there & LEFT_OUT[module]

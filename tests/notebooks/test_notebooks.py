@@ -8,6 +8,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from tests.case_table import case_table
+
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 LONG = {"python", "ga_convergence", "prediction", "anova", "mate_over_decomposition"}
@@ -34,7 +36,7 @@ def test_runs_and_draws(path: Path) -> None:
     assert any("image/svg+xml" in output["data"] for output in shown)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@case_table("path", NOTEBOOKS)
 def test_what_is_stored_is_whole_and_names_no_machine(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -9,10 +9,11 @@ from autotune.parameters.fault import Fault, faults_of
 from autotune.parameters.request import Request, ValuePlace
 from autotune.parameters.shipped import names_text, parse_names, shipped_names, shipped_of
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.parameters.catalogues import catalogue, info
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "found"),
     [
         ("btl_sm_eager_limit", "btl_sm_eager_limit"),
@@ -33,7 +34,7 @@ def test_older_prefixes_of_mpich_are_known() -> None:
     assert known.name == "MPIR_CVAR_ASYNC_PROGRESS"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "layer"),
     [
         ("OMPI_MCA_btl", "mca"), ("PRTE_MCA_plm", "prte"), ("PMIX_MCA_ptl", "pmix"),
@@ -61,7 +62,7 @@ def test_the_shipped_names_stand_in_for_a_library_that_lists_nothing() -> None:
     assert (series and series.series, layer) == ("4.1", "mca")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("family", "version", "series"),
     [
         ("openmpi", (5, 0, 11), "5.0"), ("openmpi", (4, 1), "4.1"), ("mpich", (4, 2, 0), "4.3"),

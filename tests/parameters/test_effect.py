@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from autotune.parameters.effect import idle_reason
+from tests.case_table import case_table
 from tests.parameters.catalogues import catalogue
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("transport", "is_idle"),
     [
         ("ob1: tcp", True),

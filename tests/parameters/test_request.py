@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
-
 from autotune.parameters.request import (
     Request,
     ValuePlace,
@@ -15,6 +13,7 @@ from autotune.parameters.request import (
     option_layer,
     reaches,
 )
+from tests.case_table import case_table
 from tests.parameters.catalogues import catalogue
 
 NEW, OLD = catalogue(), catalogue("4.1.4")
@@ -27,7 +26,7 @@ def _request(name: str, place: ValuePlace, layer: str = "mca") -> Request:
 LINE, ENVIRONMENT, USER = ValuePlace.LINE, ValuePlace.ENVIRONMENT, ValuePlace.USER_FILE
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "place", "given", "layer", "arrives"),
     [
         ("coll_tuned_priority", LINE, "mca", "mca", True),
@@ -91,7 +90,7 @@ def test_variables_of_launchers_and_of_others_are_no_requests() -> None:
     assert not list(from_variables({"OMPI_MCA_btl": "self"}, catalogue("4.0.2", "mpich")))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("path", "place", "layer"),
     [
         ("/home/me/.openmpi/mca-params.conf", USER, "mca"),

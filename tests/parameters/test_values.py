@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autotune.parameters.values import value_problem
+from tests.case_table import case_table
 from tests.parameters.catalogues import catalogue
 
 OPEN_MPI, MPICH, INTEL = catalogue(), catalogue("4.0.2", "mpich"), catalogue("2021.18", "impi")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("own", "name", "value"),
     [
         (OPEN_MPI, "btl_sm_eager_limit", "64k"), (OPEN_MPI, "btl_sm_eager_limit", "0x10"),
@@ -31,7 +30,7 @@ def test_an_understood_value_is_no_problem(own: object, name: str, value: str) -
     assert value_problem(value, known, own) == ("", "")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("own", "name", "value", "meant"),
     [
         (OPEN_MPI, "btl_sm_eager_limit", "large", ""), (OPEN_MPI, "btl_sm_eager_limit", "-1", ""),

@@ -27,6 +27,7 @@ from autotune.space import DEFAULT, Setting
 from runner.trace import Features, Profile, ProfileRow
 from runner.trace.partners import Pair, Partners
 from tests.calibration.machines import BCAST, EAGER, FLAGS, PML, calibration, table
+from tests.case_table import case_table
 from tests.prediction.family import traced
 
 LIMIT, GET, CHAIN = Setting({EAGER: 8192}), Setting({FLAGS: "get"}), Setting({BCAST: 2})
@@ -193,7 +194,7 @@ def test_a_gain_that_is_certain_is_named_with_its_chance_of_harm() -> None:
     assert low < named.gain < high
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("found", "judge"),
     [
         (often(LOUD, runs=1), LEARNED),  # Seen at one time only.

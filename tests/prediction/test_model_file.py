@@ -26,6 +26,7 @@ from autotune.prediction import (
 from autotune.prediction.scorer import model_values
 from autotune.prediction.warm_start import usable
 from autotune.space import DEFAULT, Parameter, Setting, Space
+from tests.case_table import case_table
 from tests.prediction.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
 from tests.refusals import refused
 
@@ -122,7 +123,7 @@ def test_a_model_that_was_cut_off_is_refused(kind: str, cut: int) -> None:
         model_from_text(text[: cut % len(text)], "m.json")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("change", "code", "named"),
     [
         ({"schema": "autotune-model-2"}, "model.version", "autotune-model-2"),

@@ -26,6 +26,7 @@ from autotune.prediction.scorer import model_values
 from autotune.prediction.training import by_program, cross_validate
 from autotune.prediction.values import ValueCode, near_scores
 from autotune.space import DEFAULT, Setting
+from tests.case_table import case_table
 from tests.prediction.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
 
 FAMILY = family()
@@ -38,8 +39,8 @@ def learned(kind: str, every: int = 1, null: bool = False) -> Predictor:
     return train(kind, (NULL if null else FAMILY).examples[::every]).predictor
 
 
-@pytest.mark.parametrize("kind", ["knn", "knn-thesis"])
-@pytest.mark.parametrize("size", [150.0, 1800.0, 14000.0])
+@case_table("kind", ["knn", "knn-thesis"])
+@case_table("size", [150.0, 1800.0, 14000.0])
 def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: float) -> None:
     named = learned(kind).name(model_values(traced(size)), SETTINGS)
     assert named.setting.get(LIMIT) == min(e for e in EAGER if e >= size)

@@ -16,6 +16,7 @@ from autotune.publish.content import (
     check_published_variable,
     comment_text,
 )
+from tests.case_table import case_table
 
 
 @given(st.text(max_size=60))
@@ -37,17 +38,13 @@ def test_a_comment_is_one_harmless_line(text: str) -> None:
     assert comment_text(said) == said
 
 
-@pytest.mark.parametrize(
-    "value", ["", "a b", "a\nb", "a;b", "$(x)", "`x`", "'", '"', "\\", "é", "x" * 501]
-)
+@case_table("value", ["", "a b", "a\nb", "a;b", "$(x)", "`x`", "'", '"', "\\", "é", "x" * 501])
 def test_values_that_could_mean_something_else_are_refused(value: str) -> None:
     with pytest.raises(UsageError, match="btl = "):
         check_published_value("btl", value)
 
 
-@pytest.mark.parametrize(
-    "name", ["PATH", "LD_PRELOAD", "HOME", "BASH_ENV", "ENV", "PYTHONPATH", "lower"]
-)
+@case_table("name", ["PATH", "LD_PRELOAD", "HOME", "BASH_ENV", "ENV", "PYTHONPATH", "lower"])
 def test_variables_that_decide_what_runs_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match=name):
         check_published_variable(name)

@@ -23,6 +23,7 @@ from autotune.targets.request import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.mpis import library_named
 from tests.publish.conftest import MakeStudy
 
@@ -54,7 +55,7 @@ def test_a_file_has_what_the_library_reads(name: str, line: str) -> None:
 TABLE = Content(rules=(Rule("bcast", 2, 0, "3"), Rule("bcast", 2, 4096, "4")))
 
 
-@pytest.mark.parametrize("name", ["impi-user", "impi-env", "sh", "lmod"])
+@case_table("name", ["impi-user", "impi-env", "sh", "lmod"])
 def test_a_table_is_the_value_of_a_variable(name: str) -> None:
     fmt = find(name)
     part = fmt.part(TABLE, ABSENT)

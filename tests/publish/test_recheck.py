@@ -13,6 +13,7 @@ from autotune.study.objections import Finding
 from autotune.testing.format import evidence
 from benchmarks.published_simulation import allowed, look_again, refuses_twice_the_rate
 from benchmarks.study_simulation import NOISES
+from tests.case_table import case_table
 
 
 def decision(claim: Claim, gains: list[float]) -> Decision:
@@ -27,7 +28,7 @@ def spread(low: float, high: float, pairs: int = 40) -> list[float]:
     return [float(g) for g in np.random.default_rng(1).permutation(even)]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("published", "gains", "status", "shrunk", "inside"),
     [
         (0.10, spread(0.05, 0.15), "still there", False, True),
@@ -63,7 +64,7 @@ def test_the_answer_follows_from_the_interval(
     assert answer.to_json()["below_half_of_published"] is shrunk
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("gains", "status"),
     [
         ([0.0, 0.001, -0.001, 0.002] * 10, "still there"),

@@ -12,6 +12,7 @@ from autotune.collective_rules import IDS, Rule, canary_rules, check_rules, rule
 from autotune.errors import UsageError
 from autotune.publish.content import Content, without_rules
 from autotune.publish.formats import find
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW
 
@@ -101,7 +102,7 @@ def test_a_segment_size_alone_is_no_rule() -> None:
         rules_of({"coll_tuned_bcast_algorithm_segmentsize": "8192"})
 
 
-@pytest.mark.parametrize(
+@case_table(
     "rule",
     [
         Rule("nonsense", 1, 0, "1"),

@@ -18,6 +18,7 @@ from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
 from autotune.terminal.verification import print_checks
 from autotune.testing.format import edited, evidence, plan_file, rendered_text
+from tests.case_table import case_table
 from tests.publish.conftest import put_in_place
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
@@ -65,7 +66,7 @@ def test_rules_in_variables_are_compared_as_variables(tmp_path: Path) -> None:
     assert found.content.groups == {"mca": {"I_MPI_ADJUST_BCAST": "3:0-2147483647"}}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("status", "lost", "still"),
     [
         ("still there", False, True),

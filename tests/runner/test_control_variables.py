@@ -17,6 +17,7 @@ from runner.mpi.control_variables import (
     report_variables,
 )
 from runner.mpi.library import Library, ParamInfo
+from tests.case_table import case_table
 
 WHOLE = r"""world 4
 library /opt/mpich/lib/libmpi.so.12
@@ -53,7 +54,7 @@ def report(place: Path, text: str = WHOLE) -> control_variables.RankReport:
     return read_report(place)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "value", "state", "effective"),
     [
         ("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "binomial", "in force", "binomial"),

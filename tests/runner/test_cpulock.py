@@ -21,6 +21,7 @@ from runner.lock import place as lock_place
 from runner.lock.cpu_lock import CpuLockFile, cpus_of_holder
 from runner.lock.holder import holders
 from runner.lock.lockfile import Mode
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.runner.supervising import eventually
 
@@ -77,7 +78,7 @@ def want(mode: Mode, cpus: str = "", wait_s: float | None = 0) -> MachineLock:
     return MachineLock(mode, wait_s, cpus=parse_cpus(cpus) if cpus else None)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("have", "wanted", "free"),
     [
         (("exclusive", FIRST), ("exclusive", SECOND), True),

@@ -16,6 +16,7 @@ from runner.launch import Runner
 from runner.mpi import discover
 from runner.mpi.library import Library
 from runner.scheduler import Allocation, allocation
+from tests.case_table import case_table
 from tests.cli.conftest import HELLO, Cli, cli
 from tests.mpis import library_named
 from tests.refusals import refused
@@ -196,7 +197,7 @@ def test_a_broken_scheduler_is_named(install: Install) -> None:
         scheduler.names()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("environment", "expected"),
     [
         ({}, Allocation()),

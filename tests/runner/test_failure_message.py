@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from runner.outcome.failure_message import LONGEST, failure_message, joined_exit_code, telling_lines
+from tests.case_table import case_table
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "complaints.json").read_text()
@@ -26,7 +25,7 @@ def test_recorded() -> None:
         assert "End of error message" not in words, case  # data
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("stderr", "words", "asked"),
     [
         (
@@ -66,7 +65,7 @@ def test_who_asks_for_standard_input() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("code", "joined", "words"),
     [
         (6, 15, "Aborted (signal 6)"),
@@ -159,8 +158,8 @@ TRAILER = (
 HARMLESS = [*WARNINGS, *(f"{RULE}\n{text}\n{RULE}" for text in FRAMES), HWLOC]
 
 
-@pytest.mark.parametrize("end", [ABORT, TRAILER])
-@pytest.mark.parametrize("reason", ["ERROR: mesh has 7 cells, and 8 are needed", "the mesh is odd"])
+@case_table("end", [ABORT, TRAILER])
+@case_table("reason", ["ERROR: mesh has 7 cells, and 8 are needed", "the mesh is odd"])
 def test_a_warning_is_not_the_reason(end: str, reason: str) -> None:
     """The program's own words are, whichever stream and place they have."""
     streams = [
@@ -182,13 +181,13 @@ def test_a_warning_is_not_the_reason(end: str, reason: str) -> None:
         assert not any(first in line for line in lines)
 
 
-@pytest.mark.parametrize("warning", HARMLESS)
+@case_table("warning", HARMLESS)
 def test_a_warning_without_anything_else_is_told(warning: str) -> None:
     assert len(failure_message(f"{warning}\n{TRAILER}").words) > len(failure_message(TRAILER).words)
     assert telling_lines(f"{warning}\n{TRAILER}")
 
 
-@pytest.mark.parametrize(
+@case_table(
     "error",
     [
         "Error: the old file is deprecated and cannot be read (see the note)",
@@ -202,7 +201,7 @@ def test_an_error_that_speaks_of_warnings(error: str) -> None:
     assert failure_message(f"Warning: cannot pin memory\n{error}\nlast step 7\n").words == error
 
 
-@pytest.mark.parametrize("text", FRAMES)
+@case_table("text", FRAMES)
 def test_a_library_that_does_not_start_says_why_in_its_warning(text: str) -> None:
     stderr = f"{RULE}\n{text}\n{RULE}\n[vm:1] *** An error occurred in MPI_Init\n"
     assert failure_message(stderr).words.startswith(" ".join(text.split())[:25])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from runner import guard
 from runner.guard import CpuTimes, Culprit, ProcessTime
 from runner.process import start_of, stat_fields
+from tests.case_table import case_table
 from tests.runner.supervising import FAST
 
 ZERO = CpuTimes(0, 0, 0, 0)
@@ -37,7 +38,7 @@ def test_counters_of_many_cpus_are_coarser_than_that_of_the_machine() -> None:
         assert guard.cpu_times(range(2)).counters == 2
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("after", "own", "foreign", "exceeded"),
     [
         (CpuTimes(2.0, 0, 0, 0), 2.0, 0.0, False),
@@ -57,7 +58,7 @@ def test_judgement(after: CpuTimes, own: float, foreign: float, exceeded: bool) 
     assert found.exceeded is exceeded
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("after", "own", "outside"),
     [
         (CpuTimes(2.0, 0, 0, 0), 2.0, False),

@@ -15,10 +15,11 @@ from runner.errors import RunnerUsageError
 from runner.mpi.discover import adapter
 from runner.mpi.hosts import Hosts, host_list, hostfile, hosts_of, hydra_hosts_of
 from runner.scheduler import allocation
+from tests.case_table import case_table
 from tests.mpis import library_named
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "slots", "unknown"),
     [
         ("a", {"a": 1}, set()),
@@ -46,14 +47,14 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("case", FILES)
+@case_table("case", FILES)
 def test_a_hostfile(case: str) -> None:
     text, slots, unknown = FILES[case]
     found = hostfile(text, "F")
     assert (dict(found.slots), set(found.open)) == (slots, unknown)
 
 
-@pytest.mark.parametrize("text", ["a slots=x", "a b", "rank 0=a slot=0:1", "+n0", "^a", "=2"])
+@case_table("text", ["a slots=x", "a b", "rank 0=a slot=0:1", "+n0", "^a", "=2"])
 def test_other_lines_are_not_understood(text: str) -> None:
     with pytest.raises(RunnerUsageError) as caught:
         hostfile(text, "F")
@@ -128,7 +129,7 @@ def test_hosts_of_the_environment(tmp_path: Path) -> None:
         assert found.total == 6
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("environment", "count", "slots"),
     [
         ({"SLURM_JOB_NUM_NODES": "3", "SLURM_TASKS_PER_NODE": "2(x2),1"}, 3, 5),

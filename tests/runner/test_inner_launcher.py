@@ -13,6 +13,7 @@ from runner.mpi.discover import adapter
 from runner.supervise import ExecResult, Supervisor
 from runner.supervise.inner_launcher import command_of_launcher
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 from tests.mpis import PING_PONG, built, library_named
 from tests.runner.supervising import request
 
@@ -71,7 +72,7 @@ def test_other_programs_and_the_runs_own_launchers_stay(
     assert result.exit_code == 0
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("words", "line"),
     [
         (("mpirun", "-n", "2", "a b"), ("mpirun", "-n", "2", "a b")),

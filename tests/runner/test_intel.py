@@ -18,6 +18,7 @@ from runner.mpi.intel_startup import FILE, idle_under, parse_startup
 from runner.mpi.library import Library, enumerated_values
 from runner.mpi.mpiexec_conf import conf_files, variables_in
 from runner.types import LIBRARY, TRANSPORT, LaunchSpec, ReadBack
+from tests.case_table import case_table
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"
@@ -98,7 +99,7 @@ def test_the_words_that_a_variable_takes() -> None:
     assert not words_of(PARAMS["I_MPI_SHM_EAGER_THRESHOLD"])
 
 
-@pytest.mark.parametrize("text", ["", "no list\n", "I_MPI_X\n", "  Default:\n", "�\nI_MPI_Y \n"])
+@case_table("text", ["", "no list\n", "I_MPI_X\n", "  Default:\n", "�\nI_MPI_Y \n"])
 def test_an_odd_list_is_read_as_far_as_it_goes(text: str) -> None:
     assert set(parse(text)) <= {"I_MPI_X", "I_MPI_Y"}
 
@@ -124,7 +125,7 @@ def test_the_list_is_stored_until_the_command_changes(
 # What the library says while it starts
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "transport"),
     [
         ("", ""),
@@ -140,7 +141,7 @@ def test_the_transport_in_force(text: str, transport: str) -> None:
     assert parse_startup(text).transport == transport
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "value", "effective"),
     [
         ("I_MPI_ADJUST_BCAST", "99", "(ignored)"),
@@ -161,7 +162,7 @@ def test_another_value_in_force(name: str, value: str, effective: str) -> None:
     assert (back.state, back.requested, back.effective) == ("altered", value, effective)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "value"),
     [
         ("I_MPI_ADJUST_ALLREDUCE", "3"),
@@ -263,7 +264,7 @@ def test_a_binding_that_the_launcher_would_ignore_is_refused() -> None:
         launcher.placement_words({"bind_to": "board"}, False)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("parameter", "operations"),
     [
         ("I_MPI_ADJUST_ALLGATHERV", ("allgatherv",)),

@@ -21,6 +21,7 @@ from runner.lock import LockNews, MachineLock, inherited_mode
 from runner.lock import place as lock_place
 from runner.lock.holder import command_of_words, holders
 from runner.lock.lockfile import LockFile, Mode
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.runner.supervising import eventually
 
@@ -236,7 +237,7 @@ def test_default_place_does_not_depend_on_the_user(monkeypatch: pytest.MonkeyPat
     assert first.parent.stat().st_mode & 0o1002 == 0o1002
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("words", "name"),
     [
         (

@@ -13,6 +13,7 @@ import pytest
 
 from runner import machine
 from runner.machine import Machine, describe_machine
+from tests.case_table import case_table
 
 SAMPLE = Machine(
     hostname="node7",
@@ -55,7 +56,7 @@ def test_fingerprint_does_not_change_between_versions() -> None:
     assert SAMPLE.fingerprint == "206d21f6d02f7682"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "change",
     [
         {"hostname": "node8"},
@@ -69,7 +70,7 @@ def test_what_does_not_matter(change: dict[str, object]) -> None:
     assert dataclasses.replace(SAMPLE, **change).fingerprint == SAMPLE.fingerprint
 
 
-@pytest.mark.parametrize(
+@case_table(
     "change",
     [
         {"cpu_model": "Xeon"},

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.figure.number import CutNumber, number_at, number_of
+from tests.case_table import case_table
 
 CUTTING = r"([0-9.]+)"
 
@@ -21,7 +22,7 @@ def read(line: str, pattern: str = CUTTING) -> float | None:
     return None if number is None else number.value
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "value"),
     [
         (" Total time =  9.800E+00", 9.8),
@@ -56,7 +57,7 @@ def test_the_whole_number(line: str, value: float) -> None:
     assert read(line) == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     ["1,594", "12,52", "1.594,3", "5:32", "01:02", "1.2.3", "1.5 x 10^3", "1.5*10**3", "5:3:2.1.1"],
 )
@@ -66,7 +67,7 @@ def test_what_is_not_certain_is_refused(text: str) -> None:
     assert number_of(text) is None
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "pattern", "value"),
     [
         ("time 1,594.3", r"([0-9]+\.[0-9]+)", 1594.3),
@@ -85,7 +86,7 @@ def test_patterns_that_begin_or_end_elsewhere(line: str, pattern: str, value: fl
     assert read(line, pattern) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "******", "x12", "-"])
+@case_table("text", ["nan", "inf", "******", "x12", "-"])
 def test_no_number(text: str) -> None:
     assert read(f"time = {text}", r"= (\S+)") is None
 
@@ -95,9 +96,7 @@ def test_two_numbers_in_one_group() -> None:
         read("0.5,0.7", r"(\S+)")
 
 
-@pytest.mark.parametrize(
-    "line", ["end time Wed Nov 15 01:09:14 2023", "2023-11-15 01:09:14", "at 01:09:14 PM"]
-)
+@case_table("line", ["end time Wed Nov 15 01:09:14 2023", "2023-11-15 01:09:14", "at 01:09:14 PM"])
 def test_the_time_of_day_is_no_duration(line: str) -> None:
     with pytest.raises(CutNumber):
         read(line, r" ([0-9]+):")

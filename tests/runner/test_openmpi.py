@@ -13,6 +13,7 @@ from runner.mpi.openmpi.adapter import OpenMPI
 from runner.mpi.openmpi.shown import SHOW_FILE, SHOW_PARAMETER, parse_run_values
 from runner.placement import read_back_cpus, read_back_placement
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 
 PARAMS = {
     "btl_sm_eager_limit": ParamInfo("btl_sm_eager_limit", "size_t", "4096"),
@@ -103,7 +104,7 @@ def test_each_generation_is_told_the_cores(monkeypatch: pytest.MonkeyPatch) -> N
         assert at < words.index("a")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("version", "ranks", "placement", "over", "expected", "listed"),
     [
         ("5.0.11", 2, {}, False, None, True),
@@ -273,9 +274,7 @@ def test_a_clean_environment_has_no_mpi_settings() -> None:
     assert env["A"] == "b"
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"), [("0", {0}), ("0-2,5", {0, 1, 2, 5}), ("3,1", {1, 3}), ("", set())]
-)
+@case_table(("text", "cpus"), [("0", {0}), ("0-2,5", {0, 1, 2, 5}), ("3,1", {1, 3}), ("", set())])
 def test_cpu_lists(text: str, cpus: set[int]) -> None:
     assert cpus_of(text) == cpus
 

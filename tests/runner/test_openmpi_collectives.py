@@ -22,6 +22,7 @@ from runner.mpi.openmpi.collectives import (
     parse_component_log,
 )
 from runner.types import SERVED_BY, LaunchSpec, ReadBack, RunRecord
+from tests.case_table import case_table
 from tests.mpis import built, library_named
 
 SOURCE = (Path(__file__).parents[1] / "collectives.c").read_text()
@@ -46,7 +47,7 @@ def test_the_log_names_what_was_enabled_and_what_was_not(snapshot: SnapshotAsser
     assert CollectiveComponents({"sm": 40, "adapt": 40}).server("bcast") == ""
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("parameter", "operations"),
     [
         ("coll_tuned_allgatherv_algorithm", ("allgatherv",)),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from runner.mpi.openmpi.protocols import parse_tables, rendezvous_from, table_words
+from tests.case_table import case_table
 
 AT = "[1795472816.485829] [vm:6289 :0]   "
 TABLES = "".join(
@@ -61,7 +60,7 @@ def test_a_call_without_rendezvous_never_announces() -> None:
     assert set(rendezvous_from(parse_tables([eager])).values()) == {"never"}
 
 
-@pytest.mark.parametrize(
+@case_table(
     "text",
     [
         "",

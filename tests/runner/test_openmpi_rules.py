@@ -20,6 +20,7 @@ from runner.mpi.openmpi.rules import (
     read_rules,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord
+from tests.case_table import case_table
 from tests.mpis import built, library_named
 
 SOURCE = (Path(__file__).parents[1] / "collectives.c").read_text()
@@ -49,7 +50,7 @@ READ = {
 }
 
 
-@pytest.mark.parametrize("case", READ)
+@case_table("case", READ)
 def test_a_file_is_read_as_the_library_reads_it(case: str) -> None:
     text, expected = READ[case]
     assert read_rules(text) == expected
@@ -61,7 +62,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     assert found is None or set(found) <= set(COLLECTIVES)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "ranks", "share"),
     [
         (rules(BCAST, "0 6 0 0"), 4, 1.0),

@@ -24,6 +24,7 @@ from runner.mpi.openmpi.ucx import (
     uses_ucx,
 )
 from runner.types import TRANSPORT, LaunchSpec, ReadBack, RunRecord
+from tests.case_table import case_table
 from tests.mpis import built
 from tests.runner.test_openmpi_protocols import TABLES
 from tests.started import started
@@ -68,13 +69,13 @@ def test_a_log_is_understood() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "\0\0 UCX", "UCX_* env variables: ", "cfg#1 intra-node"])
+@case_table("text", ["", "\0\0 UCX", "UCX_* env variables: ", "cfg#1 intra-node"])
 def test_other_text_says_nothing(text: str) -> None:
     log = parse_ucx_log([text])
     assert (log.read, log.unused_hints, log.lanes) == ({}, {}, {})
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "value", "carries", "state"),
     [
         ("UCX_TLS", "self,sysv,cma", True, "in force"),
@@ -130,7 +131,7 @@ def test_without_a_log_nothing_is_said_of_ucx() -> None:
     assert ucx_variables({"UCX_TLS": "sysv"}, None, True) == {}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("transport", "idle"),
     [
         ("ob1: sm", {"pml_ucx_tls", "UCX_TLS", "mtl_ofi_av", "FI_PROVIDER"}),

@@ -14,6 +14,7 @@ from runner.mpi.library import Library
 from runner.mpi.openmpi.ucx import UcxLog
 from runner.mpi.openmpi.windows import components_of, watching_windows, without_windows
 from runner.types import WINDOWS, LaunchSpec, ReadBack, RunRecord
+from tests.case_table import case_table
 from tests.mpis import PING_PONG, built, library_named
 
 PROGRAM = r"""
@@ -66,7 +67,7 @@ def test_components_are_found_in_what_the_framework_says() -> None:
     assert components_of(["", "[vm:7] mca: base: close: unloading component ucx"]) == ()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "components", "why"),
     [
         ("osc_ucx_acc", ("rdma", "sm"), "osc/ucx serves no window; osc/rdma and osc/sm does"),

@@ -18,6 +18,7 @@ from runner.mpi.rank_layout import (
     open_mpi_layout,
 )
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 from tests.mpis import library_named
 
 SIXTEEN = Topology(16)
@@ -67,7 +68,7 @@ def test_a_crowded_node_is_another_layout() -> None:
     assert of_prrte(WHOLE, crowded="TRUE") not in (None, of_prrte(WHOLE))
 
 
-@pytest.mark.parametrize("binding", ["N/A", "", "package[0][core:L0", "\x01\x02"])
+@case_table("binding", ["N/A", "", "package[0][core:L0", "\x01\x02"])
 def test_a_binding_in_another_form_is_not_known(binding: str) -> None:
     assert of_prrte(WHOLE, binding) is None
 

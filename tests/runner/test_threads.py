@@ -9,6 +9,7 @@ from runner.supervise.messages import RankSnapshot
 from runner.supervise.output import Capture
 from runner.threads import MARK, Teams, rank_bindings, read_back_threads, teams_of
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 
 
 def report(pid: int, *cpus: str, host: str = "a", level: int = 1) -> list[str]:
@@ -48,7 +49,7 @@ def test_a_thread_that_should_be_bound_and_is_not_is_seen(monkeypatch: pytest.Mo
     assert state(teams_of(report(1, "0,4", "1,5")), single)[0] == "altered"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         f"{MARK} a 1 1 0",

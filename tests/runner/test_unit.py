@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.figure.unit import LABEL, Unit, unit_around, unit_in_header, unit_of_key
+from tests.case_table import case_table
 
 
 def unit(line: str) -> Unit:
@@ -13,7 +14,7 @@ def unit(line: str) -> Unit:
     return unit_around(line[:at][-LABEL:], line[at + 1 :][:LABEL])
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         "Performance: @ ns/day, 9 hours/ns, 3 timesteps/s",
@@ -50,7 +51,7 @@ def test_rates(line: str) -> None:
     assert unit(line).kind == "rate"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         "Loop time of @ on 2 procs for 250 steps with 4000 atoms",
@@ -76,7 +77,7 @@ def test_times(line: str) -> None:
     assert unit(line).kind == "time"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         "rate of convergence = @",
@@ -97,7 +98,7 @@ def test_neither(line: str) -> None:
     assert unit(line).kind == ""
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "scale"),
     [
         ("elapsed @ ms", 1e-3),
@@ -118,7 +119,7 @@ def test_scales(line: str, scale: float) -> None:
     assert unit(line).scale == pytest.approx(scale)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("key", "kind", "scale"),
     [
         ("solver_s", "time", 1),

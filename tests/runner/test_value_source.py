@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from runner.outcome.value_source import all_words, source_words
+from tests.case_table import case_table
 
 INHERITED = {
     "/etc/openmpi/openmpi-mca-params.conf:btl": "nothere,self",
@@ -13,7 +12,7 @@ INHERITED = {
 }
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("message", "places"),
     [
         (

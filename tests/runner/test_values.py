@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.mpi.library import ParamInfo, normalise, same_value
+from tests.case_table import case_table
 
 ENUM = ParamInfo("coll_tuned_bcast_algorithm", "int", "ignore", enum={0: "ignore", 2: "chain"})
 FLAG = ParamInfo("mpi_yield_when_idle", "bool", "false", enum={0: "false", 1: "true"})
@@ -12,7 +12,7 @@ SIZE = ParamInfo("btl_sm_eager_limit", "size_t", "4096")
 TEXT = ParamInfo("btl", "string", "")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("first", "second", "info"),
     [
         ("64k", "65536", SIZE),
@@ -29,7 +29,7 @@ def test_spellings_of_one_value(first: str, second: str, info: ParamInfo | None)
     assert same_value(second, first, info)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("first", "second", "info"),
     [("4096", "4095", SIZE), ("1", "false", FLAG), ("2", "ignore", ENUM), ("self", "tcp", TEXT)],
 )

@@ -9,6 +9,7 @@ import pytest
 from runner.supervise import RankSnapshot
 from runner.types import LaunchSpec
 from runner.variables import MARK, read_back_variables, reports_of, with_variable_report
+from tests.case_table import case_table
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "PMIX_RANK": "3"}
 
@@ -24,7 +25,7 @@ def reported(value: str, **environment: str) -> dict[str, str | None]:
     return reports_of(done.stderr.splitlines()).get(3, {})
 
 
-@pytest.mark.parametrize("value", ["1", "", " a b ", "$(touch x)`", "'\"\\", "end", "é", "%s\\n"])
+@case_table("value", ["1", "", " a b ", "$(touch x)`", "'\"\\", "end", "é", "%s\\n"])
 def test_a_value_is_reported_as_it_is(value: str) -> None:
     assert reported("1", A=value) == {"A": value}
 
@@ -37,7 +38,7 @@ def test_values_of_several_lines_are_not_reported() -> None:
     assert reported("1\n2", A="1\n2") == {}
 
 
-@pytest.mark.parametrize(
+@case_table(
     "spec",
     [
         LaunchSpec(("x",), 2),
@@ -53,7 +54,7 @@ def test_lines_that_are_cut_say_nothing() -> None:
     assert reports_of([f"{MARK} 0 A=1", f"{MARK} 0 A=1 enx", f"{MARK} x A=1 end"]) == {}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("reports", "state"),
     [
         ({0: {"A": "1"}, 1: {"A": "1"}}, "in force"),

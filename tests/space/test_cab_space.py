@@ -10,6 +10,7 @@ from autotune.space import Setting, Space, load_space
 from runner.programs.apps.cab.options import parse as cab_options
 from runner.programs.apps.minighost.options import parse as minighost_options
 from runner.runtimes.intranode import CAB, Config
+from tests.case_table import case_table
 from tests.space.switches import check_defaults, expected, fits, words_of
 
 
@@ -49,7 +50,7 @@ def test_defaults_are_those_of_the_library() -> None:
     check_defaults(CAB, space(), ("domains", "steal_seed"))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         ("chunk_small=32768", True),

@@ -10,6 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from autotune.errors import UsageError
 from autotune.space.check import SpaceFinding, check_file
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 
@@ -69,7 +70,7 @@ def test_what_is_optional_or_absent_is_only_remarked(tmp_path: Path) -> None:
     assert [finding.kind for finding in found] == ["note", "note"]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "code", "key", "told"),
     [
         ("btl_tcp_eager_limit]\nlevels = [-1]", "parameter.value", "levels", "-1"),

@@ -14,6 +14,7 @@ from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 from tests.mpis import built, library_named
 from tests.space.libraries import CLUSTER, NEW, OLD, ONE_NODE
 
@@ -26,7 +27,7 @@ def space(open_mpi: Library) -> Space:
     return load_space(NAME, open_mpi, ONE_NODE)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "left"),
     [
         ("coll_tuned_bcast_algorithm=2", "coll_tuned_bcast_algorithm=2"),

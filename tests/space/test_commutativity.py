@@ -11,13 +11,14 @@ from autotune.space.commutativity import (
     for_any_operation,
     needs_commutative,
 )
+from tests.case_table import case_table
 from tests.space.libraries import NEW, OLD
 
 ALLREDUCE = "coll_tuned_allreduce_algorithm"
 BLOCK = "I_MPI_ADJUST_REDUCE_SCATTER_BLOCK"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "value", "wrong"),
     [
         (ALLREDUCE, 3, False),

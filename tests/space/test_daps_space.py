@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
 from runner.programs.apps.daps.options import parse
 from runner.runtimes.intranode.daps import DAPS, Config
+from tests.case_table import case_table
 from tests.space.switches import check_defaults, expected, fits, words_of
 
 
@@ -38,7 +38,7 @@ def test_defaults_are_those_of_the_library() -> None:
     check_defaults(DAPS, space(), ("steal_seed",), ghosts=ghosts)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         ("progress=none", True),

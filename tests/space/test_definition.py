@@ -11,6 +11,7 @@ from autotune.config.find import ConfigFile, read_file
 from autotune.errors import UsageError
 from autotune.space.definition import matches, read_definition, read_with_mistakes
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.refusals import refused
 
 
@@ -18,7 +19,7 @@ def _library(version: str, family: str = "openmpi") -> Library:
     return Library(family, version, "", "")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("spec", "version", "expected"),
     [
         ("openmpi", "4.1.8", True),
@@ -43,9 +44,7 @@ def test_matches(spec: str, version: str, expected: bool) -> None:
     assert matches(spec, _library(version)) is expected
 
 
-@pytest.mark.parametrize(
-    "spec", ["", "5", "openmpi5", "openmpi=5", "openmpi<five", "Open MPI", "<5"]
-)
+@case_table("spec", ["", "5", "openmpi5", "openmpi=5", "openmpi<five", "Open MPI", "<5"])
 def test_what_cannot_be_read_is_refused(spec: str) -> None:
     with refused(UsageError, "mpi.series_syntax"):
         matches(spec, _library("5.0.11"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space, join, load_space
 from autotune.space.parameter import divisors
+from tests.case_table import case_table
 from tests.refusals import refused
 
 TILES = """
@@ -122,7 +122,7 @@ def test_divisors(number: int) -> None:
     assert divisors(float(number)) == found
 
 
-@pytest.mark.parametrize("number", [None, 0, -4, 2.5, "word"])
+@case_table("number", [None, 0, -4, 2.5, "word"])
 def test_of_what_is_no_whole_number_only_one_is_a_divisor(number: object) -> None:
     assert divisors(number) == (1,)
 
@@ -139,7 +139,7 @@ def test_the_hash_tells_words_and_derived_values_apart(tmp_path: Path) -> None:
         assert read(tmp_path, TILES.replace(old, new)).hash != first
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("change", "code", "where", "named"),
     [
         (("{x}x{y}", "{x}x{q}"), "space.invalid", "arguments.0.words", "{q}"),

@@ -12,6 +12,7 @@ from autotune.errors import UsageError
 from autotune.space.check import check_file
 from autotune.space.discover import as_toml, discover, guess_levels
 from runner.mpi.library import Library, ParamInfo
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 
@@ -42,7 +43,7 @@ def test_a_mute_library_is_told() -> None:
         discover(Library("mpich", "5.0.2", "", ""))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "levels"),
     [
         ("btl_sm_eager_limit", [1024, 2048, 8192, 16384]),

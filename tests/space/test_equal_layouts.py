@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autotune.space import DEFAULT, Constraint, Parameter, Setting, Space, parse_expression
 from autotune.space.equal_layouts import (
     MOST_PLACEMENTS,
@@ -15,6 +13,7 @@ from autotune.space.equal_layouts import (
 from autotune.space.inactive_parameters import InactiveParameters
 from autotune.strategies import EQUAL, create, equal_layouts
 from autotune.strategies.codec import Codec
+from tests.case_table import case_table
 
 MAP = Parameter("map_by", ("slot", "numa"), "placement")
 BIND = Parameter("bind_to", ("core", "package"), "placement")
@@ -84,7 +83,7 @@ def test_an_attribute_is_read_back_and_others_are_refused() -> None:
     assert equal_layouts({EQUAL: whole}) == []
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "simplest"),
     [
         ("map_by=slot", "default"),
@@ -130,7 +129,7 @@ def test_a_codec_learns_layouts_once() -> None:
     assert codec.settle(setting("map_by=slot")) == DEFAULT
 
 
-@pytest.mark.parametrize("name", ["exhaustive", "auto", "random", "ga"])
+@case_table("name", ["exhaustive", "auto", "random", "ga"])
 def test_strategies_propose_a_layout_once(name: str) -> None:
     space = Space("small", (MAP, BIND))
     strategy = create(name, space, seed=1, options={})

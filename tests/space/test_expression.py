@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from autotune.space import ExpressionError, Value, parse_expression
 from autotune.space.expression import rename_names
+from tests.case_table import case_table
 from tests.refusals import refused
 
 NUMBERS = {"a": 0, "b": 3, "c": 7, "d": -2}
@@ -103,7 +104,7 @@ def test_what_is_known_in_part_holds_for_every_completion(
         assert completed is known
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "truth"),
     [
         ("missing > 1", None),
@@ -133,7 +134,7 @@ def test_truth(text: str, truth: bool | None) -> None:
     assert parse_expression(text).truth(scope) is truth
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "column"),
     [
         ("", 1),
@@ -175,7 +176,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert parse_expression(str(expr)) == expr
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "code"),
     [
         ("(" * 150 + "1" + ")" * 150, "expression.syntax"),
@@ -184,7 +185,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         ("1" + " + 1" * 5000, "expression.too_long"),
         ("1 == 1" + " and 1 == 1" * 500, "expression.too_long"),
     ],
-    ids=["nested", "parentheses", "not", "sum", "and"],
 )
 def test_what_is_too_large_is_refused_without_a_crash(text: str, code: str) -> None:
     with refused(ExpressionError, code):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
 from autotune.space.extra_parameters import plain_names, with_extra_parameters
 from runner.mpi.library import Library, ParamInfo
+from tests.case_table import case_table
 from tests.refusals import refused
 
 PARAMS = {
@@ -29,7 +28,7 @@ def taken(text: str, library: Library = OLD) -> tuple[Space, Setting]:
     return with_extra_parameters(SPACE, [setting], library, targets), setting
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "library", "target", "name"),
     [
         ("pml=ucx", OLD, "mca", "pml"),
@@ -62,7 +61,7 @@ def test_a_word_of_the_library_is_its_number() -> None:
     assert space.launched(space.canonical(setting)) == {"mca": {"coll_tuned_bcast_algorithm": "5"}}
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "code", "named"),
     [
         ("btl_tcp_link=2", "parameter.unknown", "btl_tcp_links"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, load_space
 from autotune.space.inactive_parameters import decides
+from tests.case_table import case_table
 from tests.space.libraries import NEW
 
 SPACE = Space(
@@ -20,7 +19,7 @@ SPACE = Space(
 EAGER = "btl_sm_eager_limit"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "conditions", [{}, {"map_by": "node"}, {"btl": "tcp,self"}, {"map_by": "node", "workers": 2}]
 )
 def test_it_holds_under_its_conditions_alone(conditions: dict[str, str | int]) -> None:

@@ -17,6 +17,7 @@ from autotune.space.check import check_file
 from autotune.space.layout import LayoutMap, ProgramLayout, process_grid
 from autotune.space.vocabulary import VOCABULARY
 from runner.programs.apps.common.grid import choose_grid
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW
 
@@ -73,7 +74,7 @@ def test_a_layout_leads_back_to_its_setting(case: tuple[str, int], seed: int) ->
     assert layouts.setting(layouts.layout(setting)) == setting
 
 
-@pytest.mark.parametrize("name", [n for n in SHIPPED if MAPS[n, 0].words])
+@case_table("name", [n for n in SHIPPED if MAPS[n, 0].words])
 def test_every_combination_of_words_leads_back(name: str) -> None:
     layouts = MAPS[name, 0]
     every = list(layouts.settings(frozenset(layouts.words)))

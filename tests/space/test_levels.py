@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.space.parameter import parse_levels
+from tests.case_table import case_table
 from tests.refusals import refused
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("spec", "levels"),
     [
         ([0, "4k", "64K"], (0, 4096, 65536)),
@@ -35,7 +35,7 @@ def test_what_is_read(spec: object, levels: tuple[object, ...]) -> None:
     assert parse_levels(spec) == levels
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("spec", "code", "named"),
     [
         ("5:2", "levels.range", "'5:2'"),

@@ -10,6 +10,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import CLUSTER, CROWDED, NEW, OLD, ONE_NODE
 
@@ -181,7 +182,7 @@ def test_targets(tmp_path: Path) -> None:
     assert [p.target for p in space] == ["resource", "placement", "arg", "prte"]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "code", "told"),
     [
         ("parameters = 3", "config.invalid", "parameters: "),
@@ -239,10 +240,8 @@ def test_unknown_facts_are_refused() -> None:
         load_space("null", NEW, {"sockets": 2})
 
 
-@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
-@pytest.mark.parametrize(
-    "name", ["openmpi", "openmpi-thesis", "openmpi-tcp", "openmpi+openmpi-tcp"]
-)
+@case_table("library", [OLD, NEW])
+@case_table("name", ["openmpi", "openmpi-thesis", "openmpi-tcp", "openmpi+openmpi-tcp"])
 def test_shipped_spaces_load_everywhere(name: str, library: Library) -> None:
     for facts in (ONE_NODE, CROWDED, CLUSTER):
         space = load_space(name, library, dict(facts))

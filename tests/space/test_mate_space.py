@@ -14,6 +14,7 @@ from autotune.config.app import load_app
 from autotune.space import DEFAULT, Setting, Space, load_space
 from runner.mpi.library import Library
 from runner.runtimes.mate.config import Config
+from tests.case_table import case_table
 from tests.space.libraries import NEW, OLD
 
 APPS = ("cannon", "cloverleaf3d", "flowcart", "jacobi3d", "minighost")
@@ -29,7 +30,7 @@ def mate(cores: int, *cells: int, nodes: int = 1) -> Space:
     return load_space("mate", None, facts, told)
 
 
-@pytest.mark.parametrize("app", [*APPS, *KERNELS])
+@case_table("app", [*APPS, *KERNELS])
 def test_an_application_has_its_own_form_of_the_space(app: str) -> None:
     program = load_app(app)
     own = f"mate-{app}"
@@ -87,7 +88,7 @@ def test_cannon_cuts_blocks_only_where_they_are_messages() -> None:
         assert space.canonical(flat) == space.canonical(flat.without("split"))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         ("variant=mate,side=12,split=4", True),
@@ -114,7 +115,7 @@ def only_layouts(space: Space) -> Space:
     return replace(space, parameters=tuple(p for p in space if p.name in LAYOUT))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("cores", "points", "shapes", "uncut"),
     [(2, 10, 90, 35), (16, 25, 425, 125), (32, 29, 555, 155), (64, 32, 664, 179)],
 )
@@ -188,7 +189,7 @@ def test_workers_alone_are_a_layout() -> None:
     assert words[RANKS] == "--ranks-per-process 8 --local-grid 1x1x8"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "rule"),
     [
         ("variant=mate,workers=3", "(ranks % workers) == 0"),
@@ -205,7 +206,7 @@ def test_what_is_ruled_out(text: str, rule: str) -> None:
     assert any(rule in problem for problem in space.violations(Setting.parse(text), grid=False))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         # The largest face is 16 * 48 * 64 = 48 KiB.
@@ -317,7 +318,7 @@ def test_over_decomposition_is_tried_first(library: Library) -> None:
     assert others == both.starts[2:] == load_space("openmpi", library, facts).starts
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("variables", "messages", "allowed"),
     [(1, "aggregated", False), (40, "aggregated", True), (40, "variable", False)],
 )

@@ -10,6 +10,7 @@ from autotune.space import Setting, Space, load_space
 from runner.programs.apps.mcoll.options import parse as mcoll_options
 from runner.programs.apps.nbody.options import parse as nbody_options
 from runner.runtimes.intranode.mcoll import MCOLL, Config
+from tests.case_table import case_table
 from tests.space.switches import check_defaults, expected, fits, words_of
 
 LEFT_OUT = {"same_bits"}
@@ -48,8 +49,8 @@ def test_inputs_say_what_the_space_asks(app: str) -> None:
             assert sum(facts.values()) == facts["assumed_nodes"] + 1
 
 
-@pytest.mark.parametrize("name", ["mcoll", "mcoll-nbody"])
-@pytest.mark.parametrize("collective", ["allgathers", "allreduces", "scatters"])
+@case_table("name", ["mcoll", "mcoll-nbody"])
+@case_table("collective", ["allgathers", "allreduces", "scatters"])
 def test_drawn_settings_are_what_the_program_does(name: str, collective: str) -> None:
     rng = np.random.default_rng(1)
     made = space(name, collective=collective)
@@ -72,7 +73,7 @@ def test_drawn_settings_are_what_the_program_does(name: str, collective: str) ->
     assert other > 5
 
 
-@pytest.mark.parametrize("collective", ["allgathers", "allreduces", "scatters"])
+@case_table("collective", ["allgathers", "allreduces", "scatters"])
 def test_defaults_are_those_of_the_library(collective: str) -> None:
     """So a setting that names the default is left out."""
     names = {switch.replace("-", "_") for switch in MCOLL.table}
@@ -80,7 +81,7 @@ def test_defaults_are_those_of_the_library(collective: str) -> None:
     check_defaults(MCOLL, space(collective=collective), LEFT_OUT | others)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         ("objects=4", True),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from autotune.space import Parameter, Setting, Space
 from autotune.space.meanings import FAMILIES, MEANINGS, translate
+from tests.case_table import case_table
 
 TARGETS = Space(
     "mpich",
@@ -25,7 +24,7 @@ def here(text: str, source: str = "openmpi") -> tuple[str, tuple[str, ...]]:
     return found.setting.key, found.left_out
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("said", "meant"),
     [
         ("coll_tuned_bcast_algorithm=6", "MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial"),
@@ -43,7 +42,7 @@ def test_a_meaning_has_another_spelling(said: str, meant: str) -> None:
     assert here(said) == (meant, ())
 
 
-@pytest.mark.parametrize(
+@case_table(
     "said",
     [
         "coll_tuned_bcast_algorithm=2",  # chain: MPICH has none

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.wording import key_parts
+from tests.case_table import case_table
 from tests.refusals import refused
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
@@ -65,7 +66,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert not told or "expected" in told or "twice" in told
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "expected"),
     [
         ("default", {}),
@@ -96,7 +97,7 @@ def test_what_a_person_writes(text: str, expected: dict[str, object] | None) -> 
         assert Setting.parse(text).to_json() == expected
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "column"),
     [("a", 1), ("a=1,b", 5), ("a=1,,b=2", 5), ("=1", 1), ("a=", 1), ("a=1,", 5), ("", 1)],
 )
@@ -110,7 +111,7 @@ def test_a_name_given_twice_is_refused() -> None:
         Setting.parse("a=1,a=2")
 
 
-@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), [1], {"x": 1}])
+@case_table("value", [None, float("nan"), float("inf"), [1], {"x": 1}])
 def test_what_is_no_value_is_refused(value: object) -> None:
     with refused(UsageError, "parameter.value"):
         Setting({"a": value})

@@ -10,6 +10,7 @@ import pytest
 from autotune.space import Setting, load_space, space_names
 from autotune.space.check import check_file
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.space.libraries import CLUSTER, CROWDED, NEW, OLD, ONE_NODE
 
 SHIPPED = (
@@ -147,8 +148,8 @@ def test_5_0_binds_only_inside_what_was_mapped() -> None:
     assert load_space("openmpi", OLD, dict(ONE_NODE)).is_valid(older)
 
 
-@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
-@pytest.mark.parametrize("facts", [ONE_NODE, CROWDED, CLUSTER], ids=["one", "crowded", "cluster"])
+@case_table("library", [OLD, NEW])
+@case_table("facts", [ONE_NODE, CROWDED, CLUSTER])
 def test_random_settings_are_valid_and_launchable(library: Library, facts: dict[str, int]) -> None:
     space = load_space("openmpi+openmpi-tcp", library, dict(facts))
     rng = np.random.default_rng(3)
@@ -159,8 +160,8 @@ def test_random_settings_are_valid_and_launchable(library: Library, facts: dict[
         assert set(space.launched(setting)) <= {"mca", "placement", "env"}
 
 
-@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
-@pytest.mark.parametrize("first", ["openmpi", "openmpi-pml", "openmpi-ucx"])
+@case_table("library", [OLD, NEW])
+@case_table("first", ["openmpi", "openmpi-pml", "openmpi-ucx"])
 def test_tcp_can_be_added_to_each(library: Library, first: str) -> None:
     space = load_space(f"{first}+openmpi-tcp", library, dict(CLUSTER))
     assert {"pml", "UCX_TCP_NODELAY"} <= set(space.names)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Constraint, Parameter, Setting, Space, Value, parse_expression
+from tests.case_table import case_table
 from tests.refusals import refused
 
 NAMES = ("a", "b", "c", "d")
@@ -170,7 +171,7 @@ def test_canonical(space: Space) -> None:
     assert canonical("stranger=1") == "stranger=1"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "told"),
     [
         ("eagre=512", "eager"),
@@ -189,7 +190,7 @@ def test_violations_are_told(space: Space, text: str, told: str) -> None:
     assert not space.is_valid(Setting.parse(text))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "valid"),
     [
         ("eager=513", True),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
+from tests.case_table import case_table
 
 FACTS = {"ranks": 4, "cores": 4, "nodes": 1}
 CUBE = {"cells_x": 64, "cells_y": 64, "cells_z": 64}
@@ -24,14 +24,14 @@ def space(name: str = "tarragon", **facts: int) -> Space:
     return load_space(name, None, {**FACTS, **facts}, TOLD.get(name, {}))
 
 
-@pytest.mark.parametrize("name", APPS)
+@case_table("name", APPS)
 def test_an_application_has_its_own_form_of_the_space(name: str) -> None:
     app = load_app(APPS[name])
     assert app.space("openmpi+tarragon") in (f"openmpi+{name}", "openmpi+tarragon")
     assert space(name).requires <= set(app.tunable)
 
 
-@pytest.mark.parametrize("name", APPS)
+@case_table("name", APPS)
 def test_drawn_settings_become_words_of_the_program(name: str) -> None:
     rng = np.random.default_rng(1)
     made = space(name)
@@ -42,7 +42,7 @@ def test_drawn_settings_become_words_of_the_program(name: str) -> None:
             assert all(len(w.split()) == 2 for w in words.values() if w.startswith(name))
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         ("variant=tarragon,threads=service,workers=2,task_queue=stealing", True),

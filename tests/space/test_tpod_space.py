@@ -7,6 +7,7 @@ import pytest
 
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
+from tests.case_table import case_table
 from tests.space.switches import fits
 
 CELLS = {"cells_x": 96, "cells_y": 96, "cells_z": 192}
@@ -37,7 +38,7 @@ def test_drawn_settings_become_words_of_the_program(name: str) -> None:
         assert ("--block-edge" in given) is (setting.get("variant") == "tpod")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "allowed"),
     [
         ("variant=tpod,edge_x=16,edge_y=24,edge_z=64", True),

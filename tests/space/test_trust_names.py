@@ -12,6 +12,7 @@ from autotune.space import Parameter, Setting, Space
 from autotune.space.extra_parameters import with_extra_parameters
 from autotune.space.outside_names import check_values, known_names, runs_programs
 from runner.mpi.intel_info import parse
+from tests.case_table import case_table
 from tests.space.libraries import NEW, OLD
 
 LISTED = Path(__file__).with_name("data") / "text_parameters.tsv"
@@ -103,7 +104,7 @@ def test_what_a_library_says_is_a_program_or_file_is_refused() -> None:
     assert not missed
 
 
-@pytest.mark.parametrize("kind", BY_KIND)
+@case_table("kind", BY_KIND)
 def test_names_are_refused_by_kind(kind: str) -> None:
     assert [name for name in BY_KIND[kind] if not runs_programs(name)] == []
     for name in BY_KIND[kind]:
@@ -121,9 +122,9 @@ SPACE = Space(
 )
 
 
-@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
-@pytest.mark.parametrize("value", ["rankfile:file=/etc/passwd", "seq:file=hosts", "/etc/passwd"])
-@pytest.mark.parametrize("name", ["map_by", "rank_by", "btl_tcp_if_include"])
+@case_table("library", [OLD, NEW])
+@case_table("value", ["rankfile:file=/etc/passwd", "seq:file=hosts", "/etc/passwd"])
+@case_table("name", ["map_by", "rank_by", "btl_tcp_if_include"])
 def test_no_typed_value_names_a_file(library: object, value: str, name: str) -> None:
     """Neither of a parameter that the space has, nor of another one."""
     with pytest.raises(UsageError) as refused:

@@ -14,6 +14,7 @@ from autotune.errors import WorkError
 from autotune.stats import NoBlocks, compare
 from autotune.stats.comparison import verdict
 from autotune.stats.simulated_times import MODELS, SimulatedComparison, simulate
+from tests.case_table import case_table
 from tests.refusals import refused
 
 pairs = st.lists(st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)), min_size=6, max_size=25)
@@ -161,7 +162,7 @@ def test_both_over_the_limit_say_nothing() -> None:
     assert math.isnan(c.gain)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("gain", "lo", "hi", "expected"),
     [
         (0.05, 0.01, 0.09, "better"),

@@ -15,6 +15,7 @@ from scipy import stats
 from autotune.errors import WorkError
 from autotune.stats import detect_resolution, estimate
 from autotune.stats.simulated_times import NOISES
+from tests.case_table import case_table
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 times = st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30)
@@ -52,7 +53,7 @@ def test_interval_is_the_one_of_scipy() -> None:
     assert (e.lo, e.hi) == (theirs.low, theirs.high)
 
 
-@pytest.mark.parametrize(("n", "level"), [(6, 0.96875), (5, 0.9375), (12, 0.96142578125)])
+@case_table(("n", "level"), [(6, 0.96875), (5, 0.9375), (12, 0.96142578125)])
 def test_the_true_level_is_told(n: int, level: float) -> None:
     assert estimate(np.linspace(1, 1.1, n)).level == pytest.approx(level)
 
@@ -94,7 +95,7 @@ def test_censoring_only_widens_what_the_full_data_say(values, limit: float) -> N
         assert cut.median == full.median
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("values", "step"),
     [
         ([1.64, 1.63, 1.7], 0.01),
@@ -160,7 +161,7 @@ def test_calm_data_are_seldom_warned_of() -> None:
     assert sum(map(bool, noisy)) <= 0.06 * 400
 
 
-@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+@case_table("wrong", [math.nan, math.inf, -1.0])
 def test_what_is_no_time_is_refused_with_its_place(wrong: float) -> None:
     with pytest.raises(WorkError, match="run 2"):
         estimate([1.0, wrong])

@@ -19,13 +19,14 @@ from autotune.stats.exact import (
     wilcoxon_tail,
     wilcoxon_walk_ranks,
 )
+from tests.case_table import case_table
 
 
 def sign_sequences(n: int) -> np.ndarray:
     return np.array(list(itertools.product((0, 1), repeat=n)))
 
 
-@pytest.mark.parametrize("n", range(1, 13))
+@case_table("n", range(1, 13))
 def test_sign_rank_is_the_largest_allowed_by_enumeration(n: int) -> None:
     below = sign_sequences(n).sum(axis=1)
     for tail in (0.025, 0.05 / 6, 0.1):
@@ -35,7 +36,7 @@ def test_sign_rank_is_the_largest_allowed_by_enumeration(n: int) -> None:
         assert sign_tail(n, k) == pytest.approx((below < k).mean(), abs=1e-12)
 
 
-@pytest.mark.parametrize("n", range(1, 12))
+@case_table("n", range(1, 12))
 def test_wilcoxon_tail_by_enumeration_of_signed_ranks(n: int) -> None:
     sums = sign_sequences(n) @ np.arange(1, n + 1)
     for k in range(1, n * (n + 1) // 2 + 1):
@@ -70,8 +71,8 @@ def test_crossing_by_enumeration(chance: float) -> None:
         alive &= ~crossed
 
 
-@pytest.mark.parametrize("function", ["linear", "pocock", "obrien-fleming"])
-@pytest.mark.parametrize("finalists", [1, 2, 3])
+@case_table("function", ["linear", "pocock", "obrien-fleming"])
+@case_table("finalists", [1, 2, 3])
 def test_walk_spends_no_more_than_allowed_and_no_rank_could_be_larger(
     function, finalists: int
 ) -> None:

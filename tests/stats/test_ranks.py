@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from autotune.stats.ranks import neighbours_z, rank_sum_z, ranks, spearman_z
+from tests.case_table import case_table
 
 
-@pytest.mark.parametrize("seed", range(5))
+@case_table("seed", range(5))
 def test_against_scipy(seed: int) -> None:
     draw = np.random.default_rng(seed)
     a, b = draw.integers(0, 12, 30).astype(float), draw.normal(size=30)

@@ -19,6 +19,7 @@ from autotune.stats.cheap_runs import (
     rank_correlation,
     shows_no_gain,
 )
+from tests.case_table import case_table
 
 GAIN = 0.05
 
@@ -49,7 +50,7 @@ NOISES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@case_table("noise", NOISES)
 def test_a_faster_setting_is_rarely_screened_out(noise: str) -> None:
     rng = np.random.default_rng(5)
     times = 20_000

@@ -14,6 +14,7 @@ from autotune.stats import LOOKS, Decision, LookPlan, drift_blocks, settle, winn
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
 from autotune.stats.simulated_times import simulate
+from tests.case_table import case_table
 
 
 def run(plan: LookPlan, default, candidate) -> Decision:
@@ -31,7 +32,7 @@ def outcomes(plan: LookPlan, model: str, studies: int, seed: int, **truth) -> li
     return [plan.decide(s.default, s.candidate, resolution=0).outcome for s in drawn]
 
 
-@pytest.mark.parametrize("model", ["normal", "heavy tail", "outliers", "asymmetric"])
+@case_table("model", ["normal", "heavy tail", "outliers", "asymmetric"])
 def test_intervals_of_all_looks_hold_the_truth_together(model: str) -> None:
     plan, studies, rng = LookPlan(), 300, np.random.default_rng(41)
     held = 0
@@ -57,7 +58,7 @@ def test_exact_false_winner_rate_over_every_short_study() -> None:
     assert 0 < wins / 1024 <= 0.1
 
 
-@pytest.mark.parametrize("model", ["normal", "drift", "bimodal"])
+@case_table("model", ["normal", "drift", "bimodal"])
 def test_false_winners_over_all_looks(model: str) -> None:
     found = outcomes(LookPlan(), model, 400, 42)
     assert found.count("better") / 400 <= 0.025 + 2 * math.sqrt(0.025 * 0.975 / 400)
@@ -98,7 +99,7 @@ def test_futility_saves_blocks_and_costs_little_power() -> None:
     assert won[0] >= won[1] >= won[0] - 0.06 * 120
 
 
-@pytest.mark.parametrize("gain", [0.0, 0.03, 0.05])
+@case_table("gain", [0.0, 0.03, 0.05])
 def test_a_symmetric_plan_answers_alike_whichever_side_is_first(gain: float) -> None:
     plan, rng = LookPlan(symmetric=True), np.random.default_rng(44)
     turned = {"better": "worse", "worse": "better"}
@@ -191,7 +192,7 @@ def test_runners_up_are_stopped_once_a_finalist_has_won() -> None:
     assert winner(decisions[:1]) is None
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("wrong", "word"),
     [
         ({"looks": ()}, "looks"),
@@ -236,7 +237,7 @@ def test_a_look_that_is_to_decide_is_the_only_one_and_the_last() -> None:
     assert plan.decide(first, second).outcome == "undecided"
 
 
-@pytest.mark.parametrize(
+@case_table(
     "wrong", [{"margin": 0.0}, {"margin": 1.0}, {"decide_at": 12}, {"margin": 0.1, "decide_at": 13}]
 )
 def test_margins_and_looks_that_make_no_plan_are_refused(wrong) -> None:  # type: ignore[no-untyped-def]

@@ -18,6 +18,7 @@ from autotune.strategies.models.joint_model import JointModel
 from autotune.strategies.models.listed_model import ListedModel
 from autotune.strategies.options import OptionValue
 from autotune.testing.landscapes import INVALID_DEFAULT, MANY, SMALL, drive, fine, keys
+from tests.case_table import case_table
 
 WIDE = Space("wide", tuple(Parameter(f"p{i:02d}", ("a", "b", "c")) for i in range(20)))
 SIX = Space("six", WIDE.parameters[:6])
@@ -48,7 +49,7 @@ def one_hot(*places: tuple[int, int]) -> tuple[int, ...]:
     return tuple(codes)
 
 
-@pytest.mark.parametrize(("shortest", "longest", "length"), [(2, 4, 4), (2, 0, 6), (8, 8, 8)])
+@case_table(("shortest", "longest", "length"), [(2, 4, 4), (2, 0, 6), (8, 8, 8)])
 def test_the_first_generation_has_each_level_once(shortest: int, longest: int, length: int) -> None:
     first = np.array(population(init_min=shortest, init_max=longest).first)
     assert (np.sort(first, axis=0)[-3:] == [[1], [2], [3]]).all()

@@ -11,6 +11,7 @@ from autotune.space import Parameter, Space
 from autotune.strategies.codec import Codec
 from autotune.strategies.levels import Levels
 from autotune.strategies.models.cliffs import CliffPrior, Cliffs
+from tests.case_table import case_table
 
 FLAGS = Space("flags", tuple(Parameter(f"p{i}", ("on",)) for i in range(6)))
 FIXED = CliffPrior(weight=1e9)
@@ -39,7 +40,7 @@ def _exact(codes: list[list[int]], fell: list[bool], prior: CliffPrior) -> np.nd
     return each / total
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("codes", "fell"),
     [
         ([[1, 1, 1, 0, 0, 0]], [True]),

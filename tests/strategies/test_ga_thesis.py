@@ -23,6 +23,7 @@ from autotune.study.loop import SearchLoop
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.testing.landscapes import MANY, RULES, SMALL, drive, fine
 from benchmarks.search.functions import mpi
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.strategies.test_ga import grow, noise
 
@@ -47,8 +48,8 @@ def step(one: Population) -> tuple[list[Codes], list[int]]:
             return before, places
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("space", [SPACE, MANY])
+@case_table("seed", range(5))
+@case_table("space", [SPACE, MANY])
 def test_fifty_different_individuals_none_of_them_the_default(space: object, seed: int) -> None:
     members = population(seed, space).members
     assert len(set(members)) == len(members) == 50
@@ -115,7 +116,7 @@ def test_children_stay_as_they_were_bred() -> None:
     assert equal
 
 
-@pytest.mark.parametrize("seed", range(12))
+@case_table("seed", range(12))
 def test_fifty_generations_cost_a_hundred_and_fifty_individuals(seed: int) -> None:
     one = population(seed, max_generations=50)
     ran = grow(one, noise)
@@ -193,9 +194,7 @@ def studied(preset: str | None, breed: int) -> SimulatedEvaluator:
     return evaluator
 
 
-@pytest.mark.parametrize(
-    ("preset", "breed", "most"), [("thesis", 1, 1), (None, 1, 2), (None, 40, 1)]
-)
+@case_table(("preset", "breed", "most"), [("thesis", 1, 1), (None, 1, 2), (None, 40, 1)])
 def test_a_study_repeats_individuals_without_a_surrogate_and_the_thesis_only(
     preset: str | None, breed: int, most: int
 ) -> None:

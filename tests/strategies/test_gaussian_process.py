@@ -13,6 +13,7 @@ from autotune.strategies.models.gaussian_process import (
     ProductProcess,
     SmoothPrior,
 )
+from tests.case_table import case_table
 
 WORDS = Parameter("word", ("a", "b", "c"), target="arg", default="a")
 POWERS = Parameter("power", (1, 2, 4, 8, 16, 32), target="arg", default=4)
@@ -33,10 +34,9 @@ def tangled(codes: np.ndarray) -> np.ndarray:
     return np.asarray(0.2 * turn * (codes[:, 1] - 2.5) + 0.05 * codes[:, 2] / 16)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("parameter", "axes"),
     [(WORDS, 1), (POWERS, 1), (SIXTEENS, 2), (TENS, 1)],
-    ids=["words", "powers", "sixteens", "tens"],
 )
 def test_divisibility_is_a_second_axis_where_it_says_more_than_size(
     parameter: Parameter, axes: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from autotune.space import Parameter, Space
 from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.ga.operators import Operators, Rates
 from autotune.testing.landscapes import INVALID_DEFAULT, MANY
+from tests.case_table import case_table
 
 CODEC = Codec(MANY)
 OPERATORS = Operators(CODEC)
@@ -117,7 +117,7 @@ def test_words_and_enumerated_numbers_have_no_neighbours() -> None:
     assert Codec(Space("s", (words, named, sizes))).axis == ((), (), (1, 2, 3))
 
 
-@pytest.mark.parametrize("length", [1, 3, 16])
+@case_table("length", [1, 3, 16])
 def test_each_level_occurs_once_in_a_balanced_generation(length: int) -> None:
     dealt = np.array(OPERATORS.balance(length, np.random.default_rng(2)))
     for column, size in zip(dealt.T, CODEC.sizes, strict=True):

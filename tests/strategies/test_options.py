@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from autotune.errors import UsageError
 from autotune.strategies import (
     create,
@@ -15,6 +13,7 @@ from autotune.strategies import (
     resolve_options,
 )
 from autotune.testing.landscapes import SMALL
+from tests.case_table import case_table
 from tests.refusals import refused
 
 
@@ -30,7 +29,7 @@ def test_the_same_options_whether_given_or_not() -> None:
     assert resolve_options("ga", {"population": "10"}) == resolve_options("ga", {})
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("strategy", "given", "preset", "code", "said"),
     [
         ("gaa", {}, None, "strategy.unknown", r"'gaa'.*\bga\?.*\bauto, ga, random"),

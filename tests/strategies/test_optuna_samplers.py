@@ -10,6 +10,7 @@ from autotune.errors import UsageError
 from autotune.strategies import create, find
 from autotune.strategies.options import missing_package
 from autotune.testing.landscapes import MANY, drive, fine, keys
+from tests.case_table import case_table
 
 
 @pytest.mark.parametrize("name", ["optuna:GPSampler", "optuna:CmaEsSampler"])
@@ -29,7 +30,7 @@ def test_a_sampler_that_is_not_offered_is_refused() -> None:
     assert refused.value.code == "strategy.unknown"
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("name", "options"),
     [
         ("optuna:TPESampler", {"n_startup_trials": 1}),

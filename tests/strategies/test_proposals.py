@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
 from autotune.space import Parameter, Setting, Space
 from autotune.space.expression import parse_expression
 from autotune.space.space import Constraint
@@ -23,6 +21,7 @@ from autotune.strategies import (
     create,
 )
 from autotune.testing.landscapes import INVALID_DEFAULT, MAPPINGS, keys
+from tests.case_table import case_table
 
 DYNAMIC = parse_expression("dynamic == 1")
 LARGE = Space(
@@ -65,11 +64,10 @@ def search(strategy: Strategy, unused: str, first: int = 0) -> list[Observation]
     return told
 
 
-@pytest.mark.parametrize("name", ["auto", "ga", "random"])
-@pytest.mark.parametrize(
+@case_table("name", ["auto", "ga", "random"])
+@case_table(
     ("space", "unused"),
     [(LARGE, "algorithm_5"), (LISTED, "p2"), (MAPPINGS, ""), (INVALID_DEFAULT, "")],
-    ids=lambda value: getattr(value, "name", ""),
 )
 def test_a_search_goes_on_as_one_that_was_never_interrupted(
     name: str, space: Space, unused: str

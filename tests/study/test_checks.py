@@ -16,6 +16,7 @@ from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
 from runner.types import PrintedLines, RunRecord
+from tests.case_table import case_table
 from tests.contract.store_samples import APP, key
 
 ONE = Setting({"a": 1})
@@ -55,7 +56,7 @@ def test_stored_answers_are_told_from_the_database(tmp_path: Path) -> None:
         assert [StoredAnswer.of_summary(line) for line in store.studies()] == rows
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("terms", "codes"),
     [
         ({}, ["operations.not_seen"]),

@@ -17,6 +17,7 @@ from autotune.measurement.run_history import (
 from autotune.study.proof import candidate_seconds
 from autotune.wording import OBJECTIVE
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 KINDS = {
     "time": {"metric_s": 8.0},
@@ -36,10 +37,9 @@ def stopped(order: int) -> HistoryEntry:
     return HistoryEntry(order, "a=1", SEARCH, RunRecord(state="timeout", wall_s=32.0), trial=0)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("kind", "ratio"),
     [("time", 30 / 8), ("rate", 3.2), ("objective", None), ("no figure", 3.2)],
-    ids=["time", "rate", "objective", "none"],
 )
 def test_a_stopped_run(kind: str, ratio: float | None) -> None:
     history = RunHistory.of([default(0, kind), default(1, kind), stopped(2)])
@@ -50,10 +50,9 @@ def test_a_stopped_run(kind: str, ratio: float | None) -> None:
     assert seconds == pytest.approx((ratio or 1.0) * reference.record.value_s)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("kind", "factor"),
     [("time", 2 + 3 * 0.5 * 8), ("rate", 3 * 0.5 * 10), ("objective", 3 * 10), ("no figure", 15)],
-    ids=["time", "rate", "objective", "none"],
 )
 def test_when_a_run_is_stopped(kind: str, factor: float) -> None:
     """Three times the incumbent, here of half the default's figure."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from autotune.errors import WorkError
 from autotune.measurement.first_run import longer_first, longer_first_of, resumed_error
 from autotune.measurement.run_history import (
@@ -20,6 +18,7 @@ from autotune.measurement.run_history import (
 from autotune.space import DEFAULT, Setting
 from autotune.study.objections import findings_on
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 ONE = Setting({"a": 1})
 WROTE = FirstRun(0, created=("state.cpt",))
@@ -36,7 +35,7 @@ def runs(cpu_s: list[float], metric_s: list[float] | None = None) -> list[RunRec
     return [record(c, m) for c, m in zip(cpu_s, figures, strict=True)]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("cpu_s", "metric_s", "longer"),
     [
         ([5.0, 0.4, 0.4], None, True),
@@ -77,7 +76,7 @@ def history(
     return made
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("default", "one", "first", "codes"),
     [
         ([5, 1, 1], [1, 1, 1], WROTE, [("work.resumed", True)]),

@@ -17,6 +17,7 @@ from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 
@@ -40,7 +41,7 @@ def launch(wanted: Target, setting: str) -> LaunchSpec:
     return wanted.spec(space, chosen)
 
 
-@pytest.mark.parametrize("library", [OLD, NEW, MPICH], ids=["4.1", "5.0", "mpich"])
+@case_table("library", [OLD, NEW, MPICH])
 def test_the_default_is_flat_with_one_thread(library: Library) -> None:
     spec = launch(target(8, library), "default")
     assert (spec.ranks, spec.threads, spec.placement) == (8, 1, {})
@@ -68,7 +69,7 @@ def test_without_threads_in_the_space_the_environment_stays() -> None:
     assert wanted.spec(None, DEFAULT).variables == {}
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 6, 8])
+@case_table("ranks", [1, 2, 6, 8])
 def test_every_layout_on_at_most_these_cores_is_there_once(ranks: int) -> None:
     wanted = target(8, ranks=ranks)
     space = space_of(wanted)

@@ -14,6 +14,7 @@ from autotune.measurement.budget import Budget
 from autotune.measurement.run_history import LEAD, HistoryEntry, RunHistory
 from autotune.space import DEFAULT, Setting
 from autotune.study.proof import Blocks, ReferenceFailure, order_seed
+from tests.case_table import case_table
 from tests.study.conftest import ensure, evaluator
 
 FAST, OTHER = Setting({"eager": 8}), Setting({"links": 3})
@@ -51,7 +52,7 @@ def test_the_number_of_runs_is_what_is_planned(leads: bool) -> None:
     assert len(simulated.history.entries) == pytest.approx(blocks.runs(200, 1), rel=0.06)
 
 
-@pytest.mark.parametrize("cut", range(1, 12))
+@case_table("cut", range(1, 12))
 def test_an_interrupted_block_goes_on_behind_the_run_that_it_followed(cut: int) -> None:
     simulated = evaluator(lambda setting, rng: 1.0)
     ensure(Blocks(simulated, "confirm:r1", [FAST], 5, None, leads=True), 4)
@@ -136,7 +137,7 @@ def test_a_reference_that_hangs_is_given_up_after_five_attempts() -> None:
     assert sum(entry.key == DEFAULT.key for entry in simulated.history.entries) == 5
 
 
-@pytest.mark.parametrize("cut", range(1, 8))
+@case_table("cut", range(1, 8))
 def test_an_interruption_takes_no_attempt_from_a_symmetric_comparison(cut: int) -> None:
     """The setting runs once and then fails: it has five attempts, however often it is killed."""
     simulated = evaluator(lambda setting, rng: "failed" if ran and setting == FAST else 1.0, 7)

@@ -30,6 +30,7 @@ from runner.mpi.library import Library
 from runner.placement import read_back_placement
 from runner.programs.apps.jacobi3d.inputs import INPUTS
 from runner.runtimes.mate import Config
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 from tests.started import started
@@ -137,7 +138,7 @@ def test_every_sampled_launch_uses_all_cores(cores: int, seed: int) -> None:
     assert spec.oversubscribe is False
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("chosen", "expected"),
     [
         ({}, {"map_by": "slot:PE=2", "bind_to": "core"}),

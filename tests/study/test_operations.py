@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from autotune.measurement.reduction_operations import (
     OPERATIONS,
     allows,
@@ -21,6 +19,7 @@ from autotune.space.commutativity import for_any_operation
 from autotune.study.objections import findings_on
 from autotune.study.search_study import allowed_starts
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 RING = Setting({"coll_tuned_allreduce_algorithm": 4})
 TREE = Setting({"coll_tuned_allreduce_algorithm": 3})
@@ -37,7 +36,7 @@ def history(*words: Any, phase: str = WARMUP) -> RunHistory:
     return RunHistory.of(entries)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("seen", "stated", "word"),
     [
         (True, False, "commute"),
@@ -52,7 +51,7 @@ def test_what_is_seen_comes_before_what_is_said(seen: bool | None, stated: bool,
     assert known_of(seen, stated) == word
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("words", "first", "all_"),
     [
         ((), None, "unknown"),
@@ -74,7 +73,7 @@ def test_only_warm_ups_count() -> None:
     assert first_kind(history("commute", phase=SEARCH)) is None
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("word", "code"),
     [
         ("commute", None),
@@ -94,7 +93,7 @@ def test_a_setting_that_may_be_wrong_is_not_recommended(word: str | None, code: 
     assert allows(first_kind(told)) is (code is None)
 
 
-@pytest.mark.parametrize("word", ["stated", "ordered", "unknown"])
+@case_table("word", ["stated", "ordered", "unknown"])
 def test_the_answer_says_what_was_left_out_or_taken(word: str) -> None:
     (note,) = remarks_on(SPACE, history(word))
     assert note.code == f"operations.{word}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from autotune.measurement.output_check import LEAST_RUNS, compare_outputs
 from autotune.measurement.printed_lines import printed_line
 from autotune.measurement.run_history import CONFIRM, WARMUP, HistoryEntry, RunHistory
@@ -13,6 +11,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.study.objections import findings_on
 from runner.supervise.line_set import LineSet
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 OUTPUT_DIFFERS = "result.output_differs"
 RING = Setting({"coll_tuned_allreduce_algorithm": "ring"})
@@ -55,7 +54,7 @@ def test_wrong_results_are_seen_beside_times() -> None:
     assert compare_outputs(before, before, RING).differing == ()
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("one", "other"),
     [
         ("energy -1.23456789e+02", "energy -123.4567891"),
@@ -87,7 +86,7 @@ def test_the_same_result_is_printed_in_many_ways(one: str, other: str) -> None:
     assert differing([other], [one]) == []
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("one", "other"),
     [
         ("energy -1.2345678", "energy -1.2346678"),

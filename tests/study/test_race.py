@@ -34,6 +34,7 @@ from autotune.study.search_result import BUDGET_SPENT
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
+from tests.case_table import case_table
 from tests.study.conftest import ListStrategy, evaluator, parameter
 
 MANY = [
@@ -270,7 +271,7 @@ def test_a_search_that_would_never_end_leaves_a_budget_to_pruning_and_proof() ->
     assert len(answer.setting) <= 4
 
 
-@pytest.mark.parametrize(("held", "kept"), [(32, 24), (64, 24), (164, 64), (10_000, 374)])
+@case_table(("held", "kept"), [(32, 24), (64, 24), (164, 64), (10_000, 374)])
 def test_small_budgets_keep_the_smallest_proof_only(held: float, kept: int) -> None:
     assert SearchPlan().least_runs == 32
     assert SearchPlan().kept_runs(held) == kept

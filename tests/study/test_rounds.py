@@ -17,6 +17,7 @@ from autotune.study.conclusion import round_rows
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.proof_rounds import Round, Rounds, look_plan
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from tests.case_table import case_table
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 
@@ -208,7 +209,7 @@ def test_a_round_survives_its_json(space: Space) -> None:
     assert Round.from_json(json.loads(json.dumps(made.to_json())), space) == made
 
 
-@pytest.mark.parametrize("finalists", [1, 2, 3])
+@case_table("finalists", [1, 2, 3])
 def test_a_proof_can_win_at_its_first_look_with_an_interval(finalists: int) -> None:
     plan = look_plan(finalists, ErrorBudget(0.05).proof(1), 0.02)
     assert plan.win_from == plan.first_interval == {1: 8, 2: 9, 3: 12}[finalists]

@@ -14,6 +14,7 @@ from autotune.publish.tune_file import tune_text
 from autotune.space import Parameter, Setting, Space, load_space
 from autotune.targets.setting_syntax import read_setting_file, read_settings
 from runner.mpi.library import Library, ParamInfo
+from tests.case_table import case_table
 from tests.refusals import refused
 
 NAMES = ("btl_vader_eager_limit", "coll_tuned_bcast_algorithm", "pml")
@@ -46,15 +47,11 @@ HOLDING = [
 ]
 
 
-def named(one: formats.Format | Library) -> str:
-    return one.version if isinstance(one, Library) else one.name
-
-
 def back(path: Path, library: Library = OLD) -> Setting:
     return read_settings([f"@{path}"], SPACE, library)[1][0]
 
 
-@pytest.mark.parametrize(("fmt", "library"), HOLDING, ids=named)
+@case_table(("fmt", "library"), HOLDING)
 def test_every_published_format_is_read(
     fmt: formats.Format, library: Library, tmp_path: Path
 ) -> None:
@@ -74,7 +71,7 @@ def test_the_file_of_a_search_is_read(tmp_path: Path) -> None:
     assert back(path) == SETTING.without("bind_to")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "values"),
     [
         ("btl = self,sm # why\n\n# x = y\n", {"btl": "self,sm"}),
@@ -121,7 +118,7 @@ def test_rules_are_no_setting(name: str, tmp_path: Path) -> None:
         read_setting_file(path)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "code"),
     [
         ("mca_base_component_path = /tmp", "parameter.refused"),

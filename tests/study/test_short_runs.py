@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from autotune.comparison.noise import _report
 from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import DEFAULT
 from autotune.study.study_warnings import study_warnings
 from autotune.targets.figures import too_long_note, too_short_note
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 
 def entries(wall_s: float, metric_s: float | None) -> list[HistoryEntry]:
@@ -31,7 +30,7 @@ def entries(wall_s: float, metric_s: float | None) -> list[HistoryEntry]:
     ]
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("wall_s", "metric_s", "short"),
     [(3.0, 4e-6, False), (0.05, 4e-6, True), (3.0, None, False), (0.05, None, True)],
 )
@@ -47,7 +46,7 @@ def test_the_wall_time_decides(wall_s: float, metric_s: float | None, short: boo
         assert any(note.code == "metric.short" for note in notes) is short, notes
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("record", "code"),
     [
         (RunRecord("ok", wall_s=0.5, metric_s=5e-5), "metric.very_short"),

@@ -6,12 +6,11 @@ import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from autotune.measurement.budget import SearchPlan
 from autotune.space import DEFAULT
 from autotune.study.search_result import BUDGET_SPENT, NOTHING_LEFT, Result
 from autotune.study.search_study import answer_of
+from tests.case_table import case_table
 
 
 def stored(ended_by: str) -> Any:
@@ -24,7 +23,7 @@ def stored(ended_by: str) -> Any:
     return SimpleNamespace(result=done.to_json(), status=done.status)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("ended_by", "change", "enough"),
     [
         (BUDGET_SPENT, {}, True),

@@ -10,6 +10,7 @@ from autotune.measurement.run_history import HistoryEntry, RunHistory
 from autotune.space import Setting
 from autotune.study.objections import findings_on
 from runner.types import RunRecord
+from tests.case_table import case_table
 
 SETTING = Setting({"btl": "tcp"})
 RUNS = 25
@@ -59,8 +60,8 @@ def stops(runs: RunHistory) -> list[bool]:
     return [one.stops for one in found]
 
 
-@pytest.mark.parametrize("slower", [1.05, 1.3, 2.9])
-@pytest.mark.parametrize("size", [0.3, 3.0, 100.0])
+@case_table("slower", [1.05, 1.3, 2.9])
+@case_table("size", [0.3, 3.0, 100.0])
 def test_a_rate_read_as_a_time_stops(slower: float, size: float) -> None:
     """The rate is below or above the run time; the setting that it prefers is the slower one."""
     for seed in range(20):

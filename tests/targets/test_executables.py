@@ -24,6 +24,7 @@ from autotune.targets.executables import (
     is_wrapped,
 )
 from runner.types import Executable, RunRecord
+from tests.case_table import case_table
 
 
 def sha256(content: bytes) -> str:
@@ -175,7 +176,7 @@ def test_the_stored_form_comes_back(file: ExecutableFile) -> None:
     assert ExecutableFile.from_json(json.loads(json.dumps(file.to_json()))) == file
 
 
-@pytest.mark.parametrize(
+@case_table(
     "change",
     [
         {"path": 7},

@@ -5,6 +5,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.targets.launch_options import fixed_parameters, without_parameters
 from autotune.targets.launcher_line import parse_launcher_line
+from tests.case_table import case_table
 
 
 def test_a_program_without_launcher_is_itself() -> None:
@@ -14,7 +15,7 @@ def test_a_program_without_launcher_is_itself() -> None:
     assert line.launcher is None
 
 
-@pytest.mark.parametrize("flag", ["-n", "-np", "--np"])
+@case_table("flag", ["-n", "-np", "--np"])
 def test_ranks_are_taken_from_the_launcher(flag: str) -> None:
     line = parse_launcher_line(("mpirun", flag, "4", "./cg.A.x", "-np", "7"))
     assert (line.ranks, line.program) == (4, ("./cg.A.x", "-np", "7"))
@@ -69,7 +70,7 @@ def test_an_unknown_option_is_refused_with_the_corrected_line() -> None:
     assert "autotune compare -- mpirun -np 4 ./cg.A.x" in text  # data
 
 
-@pytest.mark.parametrize(
+@case_table(
     "words",
     [
         ("mpirun", "-np", "4"),

@@ -21,6 +21,7 @@ from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings
 from runner.mpi.discover import find_library, identify_environment
 from runner.mpi.library import Library
+from tests.case_table import case_table
 from tests.lines import answer, refused
 from tests.mpis import library_named
 
@@ -138,7 +139,7 @@ def test_all_options_of_srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert held.values == ("v",), name
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("words", "left_out"),
     [
         ("srun -vvv -n2 --nice ./a", ["-v"]),
@@ -152,7 +153,7 @@ def test_a_value_that_may_be_left_out(words: str, left_out: list[str]) -> None:
     assert list(line.left_out)[: len(left_out)] == left_out
 
 
-@pytest.mark.parametrize("values", [[], ["1"], ["1", "2"]])
+@case_table("values", [[], ["1"], ["1", "2"]])
 def test_every_option_is_taken_or_answered(values: list[str]) -> None:
     """Alone, with values, and between others: what is refused is so with a line that is taken."""
     for table in launcher_options():
@@ -164,7 +165,7 @@ def test_every_option_is_taken_or_answered(values: list[str]) -> None:
                     assert refused(shlex.join([launcher, *own])) is None
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "code", "proposed"),
     [
         ("mpirun -np N ./a", "ranks.range", "-- mpirun -np "),
@@ -187,7 +188,7 @@ def test_the_line_to_give_has_no_fault_left(line: str, code: str, proposed: str)
     assert refused(line) is None
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "fixed"),
     [
         ("mpirun -np 2 -x UCX_TLS=self --mca btl self ./a", {"UCX_TLS", "btl"}),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from autotune.targets.figures import figures
+from tests.case_table import case_table
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("line", "metric"),
     [
         (" Time in seconds =                     0.52", r"Time *in *seconds *= *(\S+)"),

@@ -21,6 +21,7 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.outcome import inside_words
 from runner.types import RunRecord
+from tests.case_table import case_table
 from tests.lines import answer, lines_in, refused
 from tests.mpis import library_named
 
@@ -107,8 +108,8 @@ def pairs(line: LauncherLine) -> list[str]:
     return sorted(line.options)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=["arguments", "wrapper"])
-@pytest.mark.parametrize(("family", "options"), LINES)
+@case_table("program", PROGRAMS)
+@case_table(("family", "options"), LINES)
 def test_a_line_of_a_user_comes_back(
     family: str, options: str, program: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,8 +125,8 @@ def test_a_line_of_a_user_comes_back(
             check_fed_back(known.mpirun_line(adapter(library), None, Setting({})), library)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("kind", KINDS)
+@case_table("family", FAMILIES)
 def test_a_setting_of_every_kind(family: str, kind: str) -> None:
     library = FAMILIES[family]()
     where, name, value = KINDS[kind]
@@ -146,8 +147,8 @@ def test_a_setting_of_every_kind(family: str, kind: str) -> None:
         assert parsed(with_file, library).options[-3:] == ("--mca", "coll_tuned_priority", "40")
 
 
-@pytest.mark.parametrize("clean_env", [False, True])
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("clean_env", [False, True])
+@case_table("family", FAMILIES)
 def test_the_command_of_a_run(family: str, clean_env: bool, place: Path) -> None:
     """It is shown if the default does not run; it has the options of the read-back, too."""
     library = FAMILIES[family]()
@@ -162,8 +163,8 @@ def test_the_command_of_a_run(family: str, clean_env: bool, place: Path) -> None
     assert refused(inner, library) is None
 
 
-@pytest.mark.parametrize("line", ["-np 2 ./a.out", "-np 2 --frob 3 --app F './a b'", "-np ./a.out"])
-@pytest.mark.parametrize("before", ["", "A='b c' ", "time -p ", "timeout 60 ", "stdbuf -oL "])
+@case_table("line", ["-np 2 ./a.out", "-np 2 --frob 3 --app F './a b'", "-np ./a.out"])
+@case_table("before", ["", "A='b c' ", "time -p ", "timeout 60 ", "stdbuf -oL "])
 def test_a_line_in_place_of_another(before: str, line: str, place: Path) -> None:
     """Of words before the launcher, of a shell's text, and of a script."""
     typed = f"{before}mpirun {line}"
@@ -175,7 +176,7 @@ def test_a_line_in_place_of_another(before: str, line: str, place: Path) -> None
     assert not answer(given).code
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@case_table("family", FAMILIES)
 def test_the_line_for_another_job_is_answered(family: str) -> None:
     """It has ``taskset`` before it; the answer names a cluster of these CPUs."""
     library = FAMILIES[family]()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from autotune.errors import UsageError
 from autotune.targets.launcher_line import parse_launcher_line, script_words
 from autotune.targets.wrapped_launcher import launcher_in, launcher_in_script
+from tests.case_table import case_table
 
 JOB = """#!/bin/bash
 #SBATCH --ntasks=2
@@ -44,14 +45,14 @@ def refusal(line: str) -> UsageError:
     return caught.value
 
 
-@pytest.mark.parametrize("line", TYPED)
+@case_table("line", TYPED)
 def test_a_launcher_behind_other_words_is_refused_with_the_line_to_type(line: str) -> None:
     error = refusal(line)
     assert error.code == "launcher.inside"
     assert str(error).splitlines()[-1].strip() == TYPED[line]
 
 
-@pytest.mark.parametrize("line", TYPED)
+@case_table("line", TYPED)
 def test_the_line_to_type_is_accepted(line: str) -> None:
     words = shlex.split(TYPED[line])
     assert parse_launcher_line(tuple(words[words.index("--") + 1 :])).ranks
@@ -75,7 +76,7 @@ def test_a_variable_is_no_program(line: str, typed: str) -> None:
     assert str(error).splitlines()[-1].strip() == typed.replace("--ranks 3 -- mpirun", "-- mpirun")
 
 
-@pytest.mark.parametrize(
+@case_table(
     "line",
     [
         "env A=1 ./a",
@@ -115,7 +116,7 @@ def test_scripts_are_read_within_bounds(tmp_path: Path) -> None:
     assert launcher_in_script(("bash", "folder"), tmp_path) is None
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "line"),
     [
         ("if true; then mpirun -n 2 ./a; fi", ["mpirun", "-n", "2", "./a"]),

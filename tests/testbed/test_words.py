@@ -25,19 +25,20 @@ from runner.mpi.openmpi.shown import SHOW_FILE
 from runner.testbed import model, state
 from runner.testbed.setup import _cpus
 from runner.types import LaunchSpec
+from tests.case_table import case_table
 from tests.refusals import refused
 
 OLD = Library("openmpi", "4.1.8", "/nowhere/bin", "/nowhere/bin/mpirun")
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "wanted"), [("100us", 1e-4), ("1ms", 1e-3), ("0.5 s", 0.5), ("0", 0.0), ("2MS", 2e-3)]
 )
 def test_latency(text: str, wanted: float) -> None:
     assert parse_latency(text) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "wanted"),
     [("1gbit", 10**9), ("100Mbit", 10**8), ("2.5g", 2_500_000_000), ("unlimited", 0)],
 )
@@ -62,19 +63,19 @@ def test_status_does_not_wait_for_a_measurement(
     assert f"pid {os.getpid()} " in done.stderr
 
 
-@pytest.mark.parametrize("text", ["", "1", "ms", "-1ms", "1min", "1ms2", "fast"])
+@case_table("text", ["", "1", "ms", "-1ms", "1min", "1ms2", "fast"])
 def test_wrong_latency_is_a_usage_error(text: str) -> None:
     with refused(UsageError, "testbed.syntax"):
         parse_latency(text)
 
 
-@pytest.mark.parametrize("text", ["", "1", "gbit", "-1gbit", "1tbit", "0gb it"])
+@case_table("text", ["", "1", "gbit", "-1gbit", "1tbit", "0gb it"])
 def test_wrong_rate_is_a_usage_error(text: str) -> None:
     with refused(UsageError, "testbed.invalid"):
         parse_rate(text)
 
 
-@pytest.mark.parametrize("name", ["", "Two", "1st", "a b", "../x", "ten-of-it", "tenletters"])
+@case_table("name", ["", "Two", "1st", "a b", "../x", "ten-of-it", "tenletters"])
 def test_names_that_cannot_be(name: str) -> None:
     with pytest.raises(RunnerError, match="1 to 9"):
         tb.up(name)
@@ -91,7 +92,7 @@ def test_every_node_has_a_cpu_and_shares_only_where_it_must(nodes: int) -> None:
         assert len({len(one) for one in sets}) == 1
 
 
-@pytest.mark.parametrize(
+@case_table(
     "wrong",
     [
         {"nodes": 1},

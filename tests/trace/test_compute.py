@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runner.trace import COUNT_NAMES, SPECS, features_from_json
 from runner.trace.compute import PATTERNS, feature_values
 from runner.trace.counts import OPERATIONS, RankCounts
+from tests.case_table import case_table
 from tests.trace.samples import features, rank_counts
 
 
@@ -25,7 +26,7 @@ def multi_partition(side: int) -> list[RankCounts]:
     return ranks
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("side", "distance"),
     [(4, 4.5), (5, 5.8667), (6, 7.2222), (7, 8.5714), (8, 9.9167), (9, 11.2593), (16, 20.625)],
 )

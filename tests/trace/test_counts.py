@@ -15,6 +15,7 @@ from runner.trace.counts import (
     read_ranks,
 )
 from runner.trace.schema import SIZE_BINS
+from tests.case_table import case_table
 from tests.refusals import refused
 
 
@@ -57,7 +58,7 @@ def test_a_rank_without_finalize(tmp_path: Path, lines: int) -> None:
         parse_counts(path)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("old", "new"),
     [
         ("op scan 1 2 3 4 5", "op scan 1 2 3"),

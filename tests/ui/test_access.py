@@ -20,6 +20,7 @@ from autotune.store.schema import SCHEMA_VERSION
 from autotune.ui.access import Access
 from autotune.ui.app import PAGES, static_files
 from autotune.ui.server import is_local, listen
+from tests.case_table import case_table
 from tests.contract.store_samples import key
 from tests.refusals import refused
 from tests.ui.conftest import Clients
@@ -86,7 +87,7 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
     assert len(compared) == 2
 
 
-@pytest.mark.parametrize(
+@case_table(
     "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", f"{HOST}.x", ""]
 )
 def test_another_name_is_not_answered(client: TestClient, host: str) -> None:
@@ -100,7 +101,7 @@ def test_localhost_is_answered(clients: Clients, database: Path) -> None:
     assert client.get(f"http://localhost:{PORT}/{TOKEN}/").status_code == 200
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+@case_table("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 def test_only_reading(client: TestClient, method: str) -> None:
     for path in ("/", "/compare", "/static/ui.css"):
         answer = client.request(method, path)
@@ -174,7 +175,7 @@ def test_texts_of_the_database_are_escaped(clients: Clients, tmp_path: Path) -> 
     assert HOSTILE not in client.get("/").text
 
 
-@pytest.mark.parametrize(
+@case_table(
     "path",
     [
         "/static/../app.py",

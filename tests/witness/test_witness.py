@@ -10,6 +10,7 @@ import pytest
 from autotune.publish.formats import find
 from autotune.publish.install import Text
 from autotune.testing.format import rendered_text
+from tests.case_table import case_table
 from tests.revision import ROOT
 from tests.witness import __main__ as witness
 from tests.witness.faults import LIST, outcomes
@@ -30,7 +31,7 @@ def test_what_differs_between_two_runs_is_left_out(tmp_path: Path) -> None:
     assert plain(one, tmp_path / "1") == plain(two, tmp_path / "2")
 
 
-@pytest.mark.parametrize(
+@case_table(
     "change",
     [{"n": 2}, {"x": 1.00001}, {"flag": False}, {"line": "mpirun -n 2 --mca a 2 ./x"}, {"n": None}],
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 from runner.runtimes.core.kernels import load
 from runner.runtimes.intranode.mcoll.kinds import KINDS, OPERATIONS, code_of
+from tests.case_table import case_table
 
 NUMPY: dict[str, Any] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 
@@ -21,8 +21,8 @@ def values(kind: str, count: int, seed: int) -> Any:
     return dice.integers(limits.min, limits.max, count, dtype=kind, endpoint=True)
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@case_table("operation", OPERATIONS)
+@case_table("kind", KINDS)
 def test_elements_are_combined_as_numpy_does(kind: str, operation: str) -> None:
     """Sums of whole numbers wrap around in both."""
     combine = load("tests.intranode.mcoll.element_kernel").function("combine")

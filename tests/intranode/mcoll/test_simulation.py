@@ -15,6 +15,7 @@ from runner.programs.apps.mcoll import theory
 from runner.runtimes.intranode.mcoll import allgather, allreduce, scatter
 from runner.runtimes.intranode.mcoll.plan import Plan
 from runner.runtimes.intranode.mcoll.topology import Topology
+from tests.case_table import case_table
 from tests.intranode.mcoll.simulation import Deadlock, Simulation
 
 DICE = random.Random(5)
@@ -145,8 +146,8 @@ def test_scatter_of_any_shape(nodes: int, locals_: int) -> None:
         assert (done.messages, done.bytes) == (told.messages, told.bytes)
 
 
-@pytest.mark.parametrize("form", ["collected", "scatter-bruck", "ring", "rd"])
-@pytest.mark.parametrize("locals_", [1, 3])
+@case_table("form", ["collected", "scatter-bruck", "ring", "rd"])
+@case_table("locals_", [1, 3])
 def test_sums_of_floats_have_the_same_bits_everywhere(form: str, locals_: int) -> None:
     nodes, count = 8, 33
     topology = Topology.of_equal_nodes(nodes * locals_, nodes)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from runner.programs.apps.mcoll import theory
+from tests.case_table import case_table
 
 
 def test_two_steps_of_nineteen_instead_of_eight_of_two() -> None:
@@ -22,7 +21,7 @@ def test_the_example_of_sixteen_nodes_of_three() -> None:
     assert found.bytes == 16 * 15 * 30
 
 
-@pytest.mark.parametrize("form", ["bruck", "ring", "rd"])
+@case_table("form", ["bruck", "ring", "rd"])
 def test_all_forms_of_allgather_move_the_same_bytes(form: str) -> None:
     found = theory.allgather(form, 5, 8, 3, 2, 3)
     assert found.bytes == 8 * 7 * 15

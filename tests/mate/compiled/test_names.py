@@ -12,6 +12,7 @@ import pytest
 
 from runner.runtimes import mate
 from runner.runtimes.mate.compiled import compiled_graph
+from tests.case_table import case_table
 from tests.mate.compiled.running import HEAD, no_messages, run, run_both, state
 from tests.refusals import refused
 
@@ -121,7 +122,7 @@ async def work(part, i): pass
 """)
 
 
-@pytest.mark.parametrize(
+@case_table(
     ("text", "words"),
     {
         'graph.region("work", compiled=True)(lambda part, i: None)': (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from runner.runtimes import mate
+from tests.case_table import case_table
 from tests.mate.compiled.running import HEAD, Recorder, in_rank, run, state
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -99,7 +100,7 @@ def work(part, i):
     """
 
 
-@pytest.mark.parametrize("body", REFUSED)
+@case_table("body", REFUSED)
 def test_refused_with_the_users_line(program: Any, body: str) -> None:
     made = program(SETTING + body + "\n")
     line = (HEAD + SETTING).count("\n") + 1
