@@ -8,11 +8,12 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -107,11 +108,16 @@ class Answer:
 
 
 def autotune(
-    *words: str, timeout_s: float = 1200.0, python: str = sys.executable, place: Path = ROOT
+    *words: str,
+    timeout_s: float = 1200.0,
+    python: str = sys.executable,
+    place: Path = ROOT,
+    env: Mapping[str, str] | None = None,
 ) -> Answer:
     """Run one command with ``--json -``, as a user would type it.
 
-    ``python`` may be that of another checkout, whose directory is then ``place``.
+    ``python`` may be that of another checkout, whose directory is then ``place``. ``env`` are
+    further variables.
 
     A command that still runs after ``timeout_s`` is interrupted as by Ctrl-C, which ends its ranks.
     Options must come before a ``--`` that begins a program.
@@ -120,7 +126,12 @@ def autotune(
     line = [python, "-m", "autotune", *words[:cut], "--json", "-", *words[cut:]]
     began = time.monotonic()
     process = subprocess.Popen(
-        line, cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        line,
+        cwd=place,
+        env=None if env is None else {**os.environ, **env},
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     try:
         out, err = process.communicate(timeout=timeout_s)

@@ -155,6 +155,15 @@ def outsider(
     return _program(target, space, held_out=True, rules=rules)
 
 
+def in_names_here(choice: Choice, programs: Sequence[ClassProgram]) -> Choice:
+    """The choice with the names that the parameters of its setting have in this MPI library."""
+    if not programs:
+        return choice
+    aliases = programs[0].space.aliases
+    values = {aliases.get(name, name): value for name, value in choice.setting.items()}
+    return dataclasses.replace(choice, setting=Setting(values))
+
+
 def own_settings(
     dataset: Dataset, cells: Sequence[Cell], rule: Setting, programs: Sequence[ClassProgram]
 ) -> tuple[OwnSetting, ...]:

@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
+from pathlib import Path
 
 from autotune.api.run import one_run
 from autotune.api.target import find_target, silent_say, to_stderr
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.store import Store
-from autotune.targets.figures import FigureProposal, proposal_of
+from autotune.targets.figures import (
+    STANDARD_ERROR,
+    FigureProposal,
+    file_of_figures,
+    known_figure,
+    proposal_note,
+    proposal_of,
+)
+from autotune.targets.launcher_line import program_of
 from autotune.targets.metric import default_failure, figure_lines
 from autotune.targets.request import AUTO, TargetRequest
 from autotune.targets.target import Target
+from autotune.targets.wrapped_launcher import is_launcher
+from runner.files import read_tail
+from runner.types import RunRecord
 
 DOCUMENT = "figure-of-merit"
 """The document of a study of one run: the options that read the figure of the program."""
+JOIN = 'exec "$@" 2>&1'
+"""A shell's text that joins standard error of a program with standard output."""
+PRINT = (
+    '"$@" || exit; test "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}" != 0 || cat "$0"'
+)
+"""A shell's text that lets the first rank print a file after its program."""
+_FILE_BYTES = 1 << 20
+"""Of the end of a file with a program's figures."""
 
 
 def with_figure(
@@ -24,8 +45,9 @@ def with_figure(
     """The request with the metric of its program in the place of ``auto``.
 
     Patterns that the request names itself stay.  The program runs once with the default, unless
-    such a run is in the database.  Raises UsageError if no figure of its output is certain,
-    WorkError if the run fails.
+    such a run is in the database.  A figure that it writes to standard error or into a file is
+    printed on standard output in the launches of the request.  Raises UsageError if no figure of
+    its output is certain, WorkError if the run fails.
     """
     if request.metric != AUTO:
         return request
@@ -48,17 +70,19 @@ def with_figure(
         record = run.measure(say).record
         if not record.valid:
             raise default_failure("the run that shows what the program prints failed", record)
-        proposal = proposal_of(record)
-        if proposal is None or proposal.source:
-            lines = "".join(f"\n{line}" for line in figure_lines(record))
+        proposal = proposal_of(record, target.program) or _in_file(record, target)
+        if proposal is None or (proposal.source and request.program is None):
+            lines = "".join(f"\n{line}" for line in _advice(record, target))
             raise UsageError(
                 f"--metric auto: no figure in the output of {target.app.name} is certain; expected "
                 f"--metric RE or --metric-rate RE, or neither: then the wall time counts{lines}",
                 code="metric.auto_none",
             )
         figure_record = store.store_document(store.study(run.key).id, DOCUMENT, _options(proposal))
+    place, program = figure_record.get("place"), request.program
     figure_request = plain.model_copy(
         update={
+            "program": program and _with_output(program, place),
             "metric": figure_record["metric"],
             "metric_rate": figure_record["metric_rate"],
             "metric_choice": request.metric_choice or figure_record["metric_choice"],
@@ -75,8 +99,47 @@ def with_figure(
     }
     words = shlex.join(word for pair in options.items() if pair[1] for word in map(str, pair))
     who = f" ({figure_record['program']})" if figure_record["program"] else ""
-    say(Note("metric.auto", f"metric of {target.app.name}{who}:\n  {words}", figure_record))
+    note_words = f"metric of {target.app.name}{who}:\n  {words}"
+    if place is not None:
+        before = shlex.join(_words_before(place))
+        note_words += f"\nits figure is in {place}; it is printed by\n  {before} PROGRAM ARGS"
+    say(Note("metric.auto", note_words, figure_record))
     return figure_request
+
+
+def _in_file(record: RunRecord, target: Target) -> FigureProposal | None:
+    """The figure that a known program wrote into a file of its directory in this run, else None."""
+    known = file_of_figures(target.program)
+    if known is None or not known.file:
+        return None
+    path = Path(target.cwd, known.file)
+    try:
+        if path.stat().st_mtime < record.started_at:
+            return None  # Of an earlier run.
+        lines = read_tail(path, _FILE_BYTES).splitlines()
+    except OSError:
+        return None
+    figure = known_figure(known, lines)
+    return None if figure is None else replace(figure, source=known.file)
+
+
+def _advice(record: RunRecord, target: Target) -> list[str]:
+    """What the output has in place of a certain figure, or where the program prints it."""
+    note = proposal_note(None, record, target.program)
+    return figure_lines(record) if note is None else [note.words]
+
+
+def _with_output(words: tuple[str, ...], place: str | None) -> tuple[str, ...]:
+    """A launch line that prints on standard output what its program writes to ``place``."""
+    if place is None:
+        return words
+    own = program_of(words) if is_launcher(words[0]) else words
+    return (*words[: len(words) - len(own)], *_words_before(place), *own)
+
+
+def _words_before(place: str) -> tuple[str, ...]:
+    """The words before a program that writes its figure to standard error, or else into a file."""
+    return ("sh", "-c", *((JOIN, "sh") if place == STANDARD_ERROR else (PRINT, place)))
 
 
 def measured_target(
@@ -95,4 +158,5 @@ def _options(proposal: FigureProposal) -> dict[str, str | None]:
         "metric_choice": figure.choice,
         "verify": proposal.verify,
         "verify_absent": proposal.absent,
+        **({"place": proposal.source} if proposal.source else {}),
     }

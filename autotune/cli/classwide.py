@@ -31,6 +31,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         class_dataset,
         class_keys,
         class_of,
+        in_names_here,
         member,
         outsider,
         own_settings,
@@ -76,6 +77,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
         ]
         targets = [program.target for program in programs]
         common_library(targets, "choose one with --mpi, or programs with --apps")
+        choice = choice if rules else in_names_here(choice, programs)
         check_programs(choice.setting, programs)
     proof = None
     if request.measure and choice.setting != DEFAULT:

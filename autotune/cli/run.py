@@ -47,7 +47,7 @@ def run(
                 check.begin()
             guarded_run = prepared_run.measure(tell)
     record = guarded_run.record
-    proposal = proposal_of(record) if record.valid else None
+    proposal = proposal_of(record, target.program) if record.valid else None
     if write_document(run_document(guarded_run, proposal, target.choice_row), json_out):
         print_run(record, guard)
         print_effects(record, guarded_run.space.launched(guarded_run.setting))

@@ -322,7 +322,7 @@ class MachineEvaluator:
         notes = figure_notes(record, self.target.app)
         if not self._output_read:
             self._output_read = True
-            proposal = proposal_of(record)
+            proposal = proposal_of(record, self.target.program)
             if proposal is not None and record.metric_s is None:
                 self.proposed_metric = proposal.to_json()
             notes += output_notes(record, proposal, self.target.program)

@@ -37,6 +37,7 @@ from runner.supervise import PatternMatch
 from runner.types import MetricChoice, RunRecord
 
 MOST = 3
+STANDARD_ERROR = "standard error"
 _DIGIT = re.compile(r"(?<![\w.])[+-]?\.?\d|(?<=[A-Za-z][=:])\.?\d")
 _LABEL, _ROW = 48, 160
 _TABLE_LINES = 200
@@ -121,15 +122,20 @@ class FigureProposal:
         }
 
 
-def proposal_of(record: RunRecord) -> FigureProposal | None:
-    """The figure of merit that a run printed, or None if none is certain."""
+def proposal_of(record: RunRecord, program: Sequence[str] = ()) -> FigureProposal | None:
+    """The figure of merit that a run printed, or None if none is certain.
+
+    By the name of ``program`` the figure is known where standard error has lost its beginning.
+    """
     last = record.extra if isinstance(record.extra, Mapping) else None
     early = () if record.printed is None else record.printed.lines
     from_stdout = proposal(record.stdout_tail, last, early)
     if from_stdout is not None:
         return from_stdout
-    other = proposal(record.stderr_tail)
-    return None if other is None else replace(other, source="standard error")
+    known, lines = file_of_figures(program), record.stderr_tail.splitlines()
+    other = None if known is None else known_figure(known, lines)
+    other = other or proposal(record.stderr_tail)
+    return None if other is None else replace(other, source=STANDARD_ERROR)
 
 
 def proposal(
@@ -144,18 +150,26 @@ def proposal(
     for program_file in known_programs():
         if not _has(program_file.output, (*early, *lines)):
             continue
-        for entry in program_file.figure:
-            figure = _read(entry, lines) or _read(entry, early)
-            if figure is not None:
-                verdict = _verdict(program_file.right, program_file.wrong, (*early, *lines))
-                # An output that says nothing may be one in which it never does.
-                right = None if verdict is None else program_file.right
-                return FigureProposal(
-                    program_file.program, figure, right, program_file.wrong, verdict, entry.caution
-                )
-        if not program_file.general:
-            return None  # Its figure is elsewhere, or this is not the whole output.
+        known = known_figure(program_file, lines, early)
+        if known is not None or not program_file.general:
+            return known  # None: its figure is elsewhere, or this is not the whole output.
     return _plain_proposal(stdout, last_json)
+
+
+def known_figure(
+    program_file: ProgramFigures, lines: Sequence[str], early: Sequence[str] = ()
+) -> FigureProposal | None:
+    """The first figure of a known program that its output has; None if it has none."""
+    for entry in program_file.figure:
+        figure = _read(entry, lines) or _read(entry, early)
+        if figure is not None:
+            verdict = _verdict(program_file.right, program_file.wrong, (*early, *lines))
+            # An output that says nothing may be one in which it never does.
+            right = None if verdict is None else program_file.right
+            return FigureProposal(
+                program_file.program, figure, right, program_file.wrong, verdict, entry.caution
+            )
+    return None
 
 
 def file_of_figures(program: Sequence[str]) -> ProgramFigures | None:
@@ -413,8 +427,8 @@ def proposal_note(
     who = proposal.program or "the program"
     if proposal.source:
         words = (
-            f"{who} prints its own figure on {proposal.source}, where --metric does not look; with "
-            f"this program it is on standard output:\n  -- sh -c "
+            f"{who} prints its own figure on {proposal.source}, where --metric does not look; "
+            "--metric auto joins that with standard output, as does this program:\n  -- sh -c "
             f"{shlex.quote(f'{shlex.join(program)} 2>&1')}"
         )
         return Note("metric.elsewhere", words, {"program": who, "place": proposal.source})

@@ -6,6 +6,7 @@
   are kept in a file are not run again.
 - :mod:`.contest` tunes contestants with as many settings each.
 - :mod:`.figures` are ratios with intervals, and the rows of a table.
+- :mod:`.searches` are rows of ``autotune search``, kept in files when they are decided.
 - ``simulation.py`` runs simulated studies on all cores.
 
 ``python -m benchmarks.claim NAME`` runs a claim. Benchmarks that cannot be said in a table take the

@@ -63,22 +63,31 @@ def test_patterns_of_the_user_stay(cli: Cli, prints: Any) -> None:
     assert document["run"]["verified"] is False
 
 
-@pytest.mark.parametrize(("name", "stream"), [("elk-aluminium", "1"), ("gromacs", "2")])
-def test_auto_without_a_certain_figure_is_refused(
-    cli: Cli, prints: Any, name: str, stream: str
-) -> None:
-    code, document = run(cli, "--metric", "auto", "--", *prints(name, stream))
+def test_auto_without_a_certain_figure_is_refused(cli: Cli, prints: Any) -> None:
+    code, document = run(cli, "--metric", "auto", "--", *prints("elk-aluminium"))
     assert (code, document["code"]) == (2, "metric.auto_none")
 
 
-def test_the_command_for_standard_error_puts_the_figure_where_it_is_read(
+def test_a_figure_on_standard_error_is_read_by_auto_and_by_the_printed_command(
     cli: Cli, prints: Any
 ) -> None:
+    document = run(cli, "--metric", "auto", "--", *prints("gromacs", "2"))[1]
+    assert document["run"]["metric_s"] == pytest.approx(1 / 45.227)
     printed = record("gromacs", "stderr_tail")
     (note,) = output_notes(printed, proposal_of(printed), tuple(prints("gromacs", "2")))
     command = shlex.split(note.words.rpartition("\n")[2])
     document = run(cli, "--metric", "auto", *command)[1]
     assert document["run"]["metric_s"] == pytest.approx(1 / 45.227)
+
+
+def test_auto_reads_the_figure_that_a_known_program_adds_to_its_file(
+    cli: Cli, mpi_shell: str
+) -> None:
+    Path("hpcc").symlink_to(mpi_shell)
+    text = f"test $RANK -gt 0 || cat {OUTPUTS / 'hpcc.txt'} >> hpccoutf.txt"
+    document = run(cli, "--metric", "auto", "--", "./hpcc", text)[1]
+    assert document["run"]["metric_s"] == pytest.approx(1 / 1.90164e9)
+    assert document["run"]["verified"] is True
 
 
 def record(name: str, stream: str = "stdout_tail") -> RunRecord:
@@ -103,6 +112,14 @@ def test_notes_on_an_output(
     printed = record(name, stream)
     notes = output_notes(printed, proposal_of(printed), program)
     assert [note.code for note in notes] == codes
+
+
+def test_the_end_of_an_output_on_standard_error_is_known_by_the_program() -> None:
+    printed = record("gromacs", "stderr_tail")
+    printed.stderr_tail = printed.stderr_tail[printed.stderr_tail.index("Performance:") :]
+    found = proposal_of(printed, ("/usr/bin/gmx_mpi", "mdrun"))
+    assert found is not None
+    assert (found.program, found.source) == ("GROMACS", "standard error")  # data
 
 
 def test_a_program_that_prints_to_a_file_is_known_by_its_name() -> None:
