@@ -276,10 +276,10 @@ def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> 
 
 def _setting(text: str) -> dict[str, Value]:
     """The setting in JSON text, which is no deeper than its values: it needs no look for that."""
-    text = text.strip()
     try:
+        text = text.strip()  # The column of a damaged row may have no text.
         setting, end = _DECODE(text)
-    except (ValueError, TypeError, RecursionError) as problem:
+    except (ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise damaged_row(f"{problem}") from None
     is_whole = end == len(text)
     if not (is_whole and isinstance(setting, dict) and set(map(type, setting.values())) <= _VALUES):

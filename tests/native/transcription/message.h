@@ -86,7 +86,7 @@ static void before_others(void)
     }
 }
 
-/* message.start 6ffccd1c3a86 */
+/* message.start d064dc964bc8 */
 static void start_message(worker *self, node *n)
 {
     if (calls_mpi(self)) {
