@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,9 +27,10 @@ from autotune.config.find import list_configs
 from autotune.publish.plan import publish_options
 from autotune.publish.source_place import cluster_of_source, library_of_source
 from autotune.store import Store
-from autotune.wording import Metric
+from autotune.wording import Metric, parse_duration
 from benchmarks.common import autotune, options, report, run_benchmark, table
-from benchmarks.harness.searches import Row, answer, is_decided, keep, kept, outcome
+from benchmarks.harness.cells import Cell, Cells, Row
+from benchmarks.harness.searches import answer, is_decided, outcome
 
 PROGRAMS = ("lammps", "gromacs", "quantum-espresso", "cp2k", "hpl", "imb")
 SPACES = {"own": "openmpi+{app}", "hybrid": "openmpi+hybrid+{app}", "mpi": "openmpi"}
@@ -98,38 +97,26 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     given = parser().parse_args()
     given.keep = given.keep.absolute()
-    given.keep.mkdir(parents=True, exist_ok=True)
-    rows: list[Row] = []
-    listed = [*searches(given)]
-    for number, search in enumerate(listed, start=1):
-        path = place(given, search)
-        row = kept(path)
-        if row is None and not given.table:
-            row = measure(given, search)
-            keep(path, row)
-        if row is None:
-            continue
-        rows.append(row)
-        words = f"{answer(row)}; {fate(row)}"
-        print(f"{number}/{len(listed)} {search.name}: {words}", file=sys.stderr, flush=True)
+    asked = {f"{one.name}-{given.budget}": one for one in searches(given)}
+    expected_s = parse_duration(given.budget)
+    cells = Cells(given.keep, [Cell(name, expected_s) for name in asked], is_decided)
+    if given.table:
+        rows = [row for name in asked if (row := cells.kept(name)) is not None]
+    else:
+        rows = cells.complete(
+            lambda cell: measure(given, asked[cell.name]),
+            lambda row: f"{answer(row)}; {fate(row)}",
+        )
     if rows:
-        table([cells(row) for row in rows])
-    open_ = [row["name"] for row in rows if not is_decided(row)]
-    missing = len(listed) - len(rows)
+        table([line(row) for row in rows])
+    open_ = [cell.name for cell in cells.open()]
     figures = {"budget": given.budget, "guard": not given.guard, "open": open_, "rows": rows}
-    report("centre programs", {**figures, "missing": missing}, given.json)
-    return 1 if open_ or missing else 0
-
-
-def place(given: argparse.Namespace, search: ProgramSearch) -> Path:
-    """The file of one row; another budget has another file."""
-    folder: Path = given.keep
-    return folder / f"{search.name}-{given.budget}.json"
+    report("centre programs", figures, given.json)
+    return 1 if open_ else 0
 
 
 def measure(given: argparse.Namespace, search: ProgramSearch) -> Row:
     """One search, and what became of its setting."""
-    began = time.monotonic()
     found = autotune(
         *("search", *search.words, "--strategy", search.strategy, "--budget", given.budget),
         *("--store", database(given), *given.guard),
@@ -139,7 +126,7 @@ def measure(given: argparse.Namespace, search: ProgramSearch) -> Row:
     row = {"name": search.name, **vars(search), "space": search.space, **outcome(found)}
     if row["status"] == "recommended":
         row["published"] = published(given, search, row["result"]["study"])
-    return row | {"seconds": time.monotonic() - began}
+    return row
 
 
 def database(given: argparse.Namespace) -> str:
@@ -204,7 +191,7 @@ def fate(row: Row) -> str:
     return ", ".join([obeyed, *checks, "undone" if after["undone"] else "NOT undone"])
 
 
-def cells(row: Row) -> dict[str, str]:
+def line(row: Row) -> dict[str, str]:
     """A line of the table."""
     result = row.get("result") or {}
     default = (result.get("default") or {}).get("median_s")
@@ -217,8 +204,8 @@ def cells(row: Row) -> dict[str, str]:
         "strategy": row["strategy"],
         "default": metric.words(default),
         "gain of tuning": answer(row),
-        "runs": f"{result['search_runs'] + result['confirmation_runs']}" if result else "-",
-        "seconds": f"{row['seconds']:.0f}",
+        "runs": f"{row.get('runs', '-')}",
+        "seconds": f"{row['wall_s']:.0f}",
         "setting": setting or "-",
         "published": fate(row),
     }

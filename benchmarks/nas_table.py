@@ -24,13 +24,11 @@ import re
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.common import (
     autotune,
     options,
     positive,
-    rejected_share,
     report,
     run_benchmark,
     table,
@@ -39,6 +37,7 @@ from benchmarks.harness.bed import Bed
 from benchmarks.harness.bench import Bench, Busy
 from benchmarks.harness.cells import START_S, Cell, Cells, Row
 from benchmarks.harness.launches import Place
+from benchmarks.harness.searches import answer, is_decided, outcome
 
 CLASSES = {
     "is": "B", "ep": "W", "cg": "A", "mg": "A", "ft": "A", "lu": "W", "bt": "W", "sp": "W",
@@ -48,8 +47,6 @@ SQUARE = ("bt", "sp")
 RUNS = 3
 SECONDS = 1.5
 """Of a run, expected before one is known."""
-DECIDED = {"recommended", "keep_default", "inconclusive"}
-"""Status of a search that is over; a search with another status is tried again by the next call."""
 
 
 def square_ranks(kernel: str, ranks: int) -> int:
@@ -128,7 +125,7 @@ def main() -> int:
             Cell(name, (one.runs + RUNS + 1) * (SECONDS + START_S), f"{one.nodes}")
             for name, one in asked.items()
         ],
-        decided=lambda row: row.get("status") in DECIDED,
+        is_decided,
     )
     if given.list:
         cells.show()
@@ -156,29 +153,11 @@ def measure(asked: Question, cells: Cells, bed: Bed, given: argparse.Namespace) 
     found = autotune(
         *("search", "--app", f"nas-{asked.kernel}", "--input", asked.problem),
         *("--cluster", cluster, "--ranks", f"{asked.ranks}", "--strategy", asked.strategy),
-        *(
-            "--runs",
-            f"{asked.runs}",
-            "--store",
-            str(given.keep / f"{asked.strategy}.db"),
-            *given.guard,
-        ),
+        *("--runs", f"{asked.runs}", "--store", str(given.keep / f"{asked.strategy}.db")),
         *("--params-file", str(given.keep / f"{asked.name}.conf"), *given.guard),
         timeout_s=3600,
     )
-    result = found.result
-    if not result:
-        return row | {"status": "failed", "reason": "".join(found.text.splitlines()[-1:])}
-    return row | {
-        "status": result["status"],
-        "gain": result["gain"],
-        "ci": result["gain_ci95"],
-        "finalist": best_finalist(result),
-        "setting": result["recommended"]["setting"],
-        "runs": result["search_runs"] + result["confirmation_runs"],
-        "rejected": rejected_share(result),
-        "result": result,
-    }
+    return row | outcome(found)
 
 
 def default_figures(
@@ -200,31 +179,6 @@ def default_figures(
         name: statistics.median(extra[key] for extra in runs)
         for name, key in zip(names, keys, strict=True)
     }
-
-
-def best_finalist(result: dict[str, Any]) -> dict[str, Any] | None:
-    """Gain and interval of the fastest setting of the proof; None without a proof."""
-    tried = [one for one in result["finalists"] if one["gain"] is not None]
-    best = max(tried, key=lambda one: one["gain"], default=None)
-    return best and {"gain": best["gain"], "ci": best["gain_ci"], "pairs": best["blocks"]}
-
-
-def answer(row: Row) -> str:
-    """The answer of the search, in words."""
-    status = row.get("status")
-    if status == "recommended":
-        return gain_words(row)
-    words = {"keep_default": "default stands", "inconclusive": "default stands (not decided)"}
-    said = words.get(f"{status}") or ": ".join(["open", *filter(None, (status, row.get("reason")))])
-    return f"{said}: {gain_words(row['finalist'])}" if row.get("finalist") else said
-
-
-def gain_words(gain: dict[str, Any]) -> str:
-    """A gain with its interval, or with the number of its pairs if they are too few for one."""
-    ends = [f"{end:+.1%}" if end is not None else "open" for end in gain["ci"] or (None, None)]
-    few = ends == ["open", "open"] and "pairs" in gain
-    said = f"{gain['pairs']} pairs" if few else " to ".join(ends)
-    return f"{gain['gain']:+.1%} ({said})"
 
 
 def line(row: Row) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pytest
 
 from autotune.config.app import load_app
 from autotune.errors import UsageError
-from benchmarks.centre_programs import PROGRAMS, ProgramSearch, fate, main, parser, place, searches
+from benchmarks.centre_programs import PROGRAMS, fate, main, parser, searches
 
 RESULT = {
     "default": {"median_s": 2.0, "n": 5},
@@ -21,7 +21,7 @@ RESULT = {
 ROW: dict[str, Any] = {
     "name": "x", "app": "lammps", "input": "melt", "space": "openmpi+lammps", "strategy": "ga",
     "status": "recommended", "gain": 0.081, "ci": [0.04, 0.1], "setting": {"skin": 0.4},
-    "result": RESULT, "seconds": 431.7,
+    "result": RESULT, "runs": 56, "wall_s": 431.7,
     "published": {"files": {}, "in_force": True, "checks": ["still there: +8 %"], "undone": True},
 }  # fmt: skip
 
@@ -46,7 +46,7 @@ def test_a_kept_row_is_printed_and_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--keep", str(tmp_path), "--apps", "lammps", "--spaces", "own", "--strategies", "ga"]
-    path = place(parser().parse_args(words), ProgramSearch("lammps", "melt", "own", "ga"))
+    path = tmp_path / "lammps-melt-openmpi+lammps-ga-10m.json"
     monkeypatch.setattr("sys.argv", ["centre_programs", *words, "--table"])
     assert main() == 1  # The row is missing, and --table runs nothing.
     path.write_text(json.dumps(ROW))
