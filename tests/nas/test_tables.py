@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from benchmarks.harness.searches import answer, best_finalist
 from benchmarks.nas_table import (
     CLASSES,
     SQUARE,
-    answer,
-    best_finalist,
     line,
     main,
     parser,
