@@ -82,8 +82,8 @@ def searches(given: argparse.Namespace) -> Iterator[ProgramSearch]:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = options(__doc__)
-    add = made.add_argument
+    arguments = options(__doc__)
+    add = arguments.add_argument
     add("--keep", type=Path, required=True, metavar="DIR", help="finished rows and the database")
     add("--apps", nargs="+", default=PROGRAMS, metavar="APP[:INPUT]", help="default: all")
     add("--spaces", nargs="+", choices=list(SPACES), default=list(SPACES))
@@ -91,20 +91,20 @@ def parser() -> argparse.ArgumentParser:
     add("--budget", default="10m", help="machine time of one search; default 10m")
     add("--check-budget", default="3m", help="machine time of one verify-published; default 3m")
     add("--table", action="store_true", help="print the finished rows and run nothing")
-    return made
+    return arguments
 
 
 def main() -> int:
     given = parser().parse_args()
     given.keep = given.keep.absolute()
-    asked = {f"{one.name}-{given.budget}": one for one in searches(given)}
+    every = {f"{one.name}-{given.budget}": one for one in searches(given)}
     expected_s = parse_duration(given.budget)
-    cells = Cells(given.keep, [Cell(name, expected_s) for name in asked], is_decided)
+    cells = Cells(given.keep, [Cell(name, expected_s) for name in every], is_decided)
     if given.table:
-        rows = [row for name in asked if (row := cells.kept(name)) is not None]
+        rows = [row for name in every if (row := cells.kept(name)) is not None]
     else:
         rows = cells.complete(
-            lambda cell: measure(given, asked[cell.name]),
+            lambda cell: measure(given, every[cell.name]),
             lambda row: f"{answer(row)}; {fate(row)}",
         )
     if rows:
@@ -117,13 +117,13 @@ def main() -> int:
 
 def measure(given: argparse.Namespace, search: ProgramSearch) -> Row:
     """One search, and what became of its setting."""
-    found = autotune(
+    search_end = autotune(
         *("search", *search.words, "--strategy", search.strategy, "--budget", given.budget),
         *("--store", database(given), *given.guard),
         *("--params-file", str(given.keep / f"{search.name}.conf")),
         timeout_s=7200,
     )
-    row = {"name": search.name, **vars(search), "space": search.space, **outcome(found)}
+    row = {"name": search.name, **vars(search), "space": search.space, **outcome(search_end)}
     if row["status"] == "recommended":
         row["published"] = published(given, search, row["result"]["study"])
     return row
@@ -151,16 +151,18 @@ def published(given: argparse.Namespace, search: ProgramSearch, study: str) -> R
     store_words = ("--store", database(given))
     # A parameter file is read at its own place only; a script may lie anywhere.
     out = ("-o", str(home)) if words else ()
-    done = autotune("publish", "--from", source, *words, *out, *store_words, env=env)
-    if not done.result:
+    publication = autotune("publish", "--from", source, *words, *out, *store_words, env=env)
+    if not publication.result:
         again = autotune(
             *("compare", "default", source, *search.words, "--budget", given.check_budget),
             *("--remeasure", *store_words, *given.guard),
             timeout_s=3600,
         )
-        seen = f"{again.result.get('outcome', 'failed')}: {again.result.get('words', again.text)}"
-        return {"refused": done.text, "checks": [seen]}
-    files = [file["path"] for file in done.result["files"]]
+        comparison = (
+            f"{again.result.get('outcome', 'failed')}: {again.result.get('words', again.text)}"
+        )
+        return {"refused": publication.text, "checks": [comparison]}
+    files = [file["path"] for file in publication.result["files"]]
     try:
         state = autotune(
             *("verify-published", *files, "--run-recorded", "--budget", given.check_budget),
@@ -172,7 +174,7 @@ def published(given: argparse.Namespace, search: ProgramSearch, study: str) -> R
         undo = autotune("unpublish", *files, env=env)
     result = state.result
     return {
-        "files": {file["format"]: file["path"] for file in done.result["files"]},
+        "files": {file["format"]: file["path"] for file in publication.result["files"]},
         "in_force": bool(result) and all(file["in_force"] for file in result["files"]),
         "checks": [f"{one['status']}: {one['words']}" for one in result.get("comparisons", [])],
         "undone": undo.code == 0 and not any(map(os.path.lexists, files)),

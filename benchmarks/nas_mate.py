@@ -250,8 +250,8 @@ HIDDEN = (
 
 
 def parser() -> argparse.ArgumentParser:
-    made = options(__doc__)
-    add = made.add_argument
+    arguments = options(__doc__)
+    add = arguments.add_argument
     add("--keep", type=Path, required=True, metavar="DIR", help="runs and decided cells")
     add("--kernels", nargs="+", choices=KERNELS, default=list(KERNELS))
     add("--class", dest="problem", choices="SWAB", help="for all; default: about a second each")
@@ -263,12 +263,12 @@ def parser() -> argparse.ArgumentParser:
     add("--mpi", help="as for autotune: a family, a directory or a launcher")
     add("--limit", type=Path, metavar="FILE", help="JSON of benchmarks.overlap_limit")
     add("--list", action="store_true", help="what is open and how long it takes; run nothing")
-    return made
+    return arguments
 
 
 def cells_of(given: argparse.Namespace) -> dict[str, tuple[Question, Cell]]:
     """All cells by name, latency after latency, so that each testbed is brought up once."""
-    found = {}
+    cells = {}
     for latency_ms in given.latency_ms:
         for kernel in given.kernels:
             problem = given.problem or CLASSES[kernel]
@@ -276,8 +276,8 @@ def cells_of(given: argparse.Namespace) -> dict[str, tuple[Question, Cell]]:
             known = given.bounds.get((kernel, problem, asked.latency))
             run_s = START_S + (known.flat_s if known else SECONDS)
             launches = 1 + 2 * runs_of(given.tries) + 3 * given.blocks
-            found[asked.name] = asked, Cell(asked.name, launches * run_s, asked.latency)
-    return found
+            cells[asked.name] = asked, Cell(asked.name, launches * run_s, asked.latency)
+    return cells
 
 
 def main() -> int:
@@ -294,15 +294,13 @@ def main() -> int:
         cells.show()
         return 0
     with Bed() as bed:
-        found = cells.complete(lambda cell: attempt(every[cell.name][0], bed, given), words)
+        rows = cells.complete(lambda cell: attempt(every[cell.name][0], bed, given), words)
     open_ = [cell.name for cell in cells.open()]
-    shown = [
-        {k: v for k, v in row.items() if k not in HIDDEN} for row in found if "open" not in row
-    ]
+    shown = [{k: v for k, v in row.items() if k not in HIDDEN} for row in rows if "open" not in row]
     if shown:
         table(shown)
     print(f"{NO_INTERVAL}\n" if given.blocks < 6 else "")
-    report("nas_mate", {"ranks": given.ranks, "open": open_, "rows": found}, given.json)
+    report("nas_mate", {"ranks": given.ranks, "open": open_, "rows": rows}, given.json)
     return 1 if open_ else 0
 
 

@@ -79,15 +79,15 @@ class Question:
 
 def nodes_and_ranks(text: str) -> tuple[int, int]:
     """A place on the command line."""
-    found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
-    if found is None or int(found[1]) > int(found[2]):
+    place = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", text)
+    if place is None or int(place[1]) > int(place[2]):
         raise argparse.ArgumentTypeError(f"{text!r}: expected NODESxRANKS such as 2x4")
-    return int(found[1]), int(found[2])
+    return int(place[1]), int(place[2])
 
 
 def parser() -> argparse.ArgumentParser:
-    made = options(__doc__)
-    add = made.add_argument
+    arguments = options(__doc__)
+    add = arguments.add_argument
     add("--keep", type=Path, required=True, metavar="DIR", help="finished cells and the database")
     add("--kernels", nargs="+", choices=list(CLASSES), default=list(CLASSES), help="default: all")
     add("--class", dest="problem", choices="SWAB", help="for all; default: as they take a second")
@@ -99,7 +99,7 @@ def parser() -> argparse.ArgumentParser:
     add("--runs", type=positive, default=60, help="launches of one search at most; default 60")
     add("--latency-ms", type=float, default=1.0, help="between nodes, each way")
     add("--list", action="store_true", help="what is open and how long it takes; run nothing")
-    return made
+    return arguments
 
 
 def questions(given: argparse.Namespace) -> dict[str, Question]:
@@ -150,14 +150,14 @@ def measure(asked: Question, cells: Cells, bed: Bed, given: argparse.Namespace) 
         row |= default_figures(asked, cluster, cells, given)
     except Busy as reason:
         return row | {"status": "too_noisy", "reason": f"{reason}"}
-    found = autotune(
+    search_end = autotune(
         *("search", "--app", f"nas-{asked.kernel}", "--input", asked.problem),
         *("--cluster", cluster, "--ranks", f"{asked.ranks}", "--strategy", asked.strategy),
         *("--runs", f"{asked.runs}", "--store", str(given.keep / f"{asked.strategy}.db")),
         *("--params-file", str(given.keep / f"{asked.name}.conf"), *given.guard),
         timeout_s=3600,
     )
-    return row | outcome(found)
+    return row | outcome(search_end)
 
 
 def default_figures(

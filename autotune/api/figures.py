@@ -109,18 +109,18 @@ def with_figure(
 
 def _in_file(record: RunRecord, target: Target) -> FigureProposal | None:
     """The figure that a known program wrote into a file of its directory in this run, else None."""
-    known = file_of_figures(target.program)
-    if known is None or not known.file:
+    program_file = file_of_figures(target.program)
+    if program_file is None or not program_file.file:
         return None
-    path = Path(target.cwd, known.file)
+    path = Path(target.cwd, program_file.file)
     try:
         if path.stat().st_mtime < record.started_at:
             return None  # Of an earlier run.
         lines = read_tail(path, _FILE_BYTES).splitlines()
     except OSError:
         return None
-    figure = known_figure(known, lines)
-    return None if figure is None else replace(figure, source=known.file)
+    figure = known_figure(program_file, lines)
+    return None if figure is None else replace(figure, source=program_file.file)
 
 
 def _advice(record: RunRecord, target: Target) -> list[str]:

@@ -108,8 +108,8 @@ def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
 
 def _place(file: str) -> Path:
     """The absolute path of a file; a name alone is looked for on PATH."""
-    found = None if "/" in file else shutil.which(file)
-    return Path(found or file).expanduser().absolute()
+    path = None if "/" in file else shutil.which(file)
+    return Path(path or file).expanduser().absolute()
 
 
 def executable(files: Iterable[str], values: dict[str, str], app: str, howto: str = "") -> str:

@@ -34,11 +34,11 @@ def library_of_source(
     """
     kind, _, ident = (source or "classwide:").partition(":")
     try:
-        measured = mpi or _measured_with(kind, ident, cluster, store)
+        choice = mpi or _measured_with(kind, ident, cluster, store)
         by_srun = kind == "study" and store.find_study(ident).key.conditions.get(LAUNCHER) == SRUN
     except AutotuneError:
         return find_library(mpi)
-    library = find_library(measured)
+    library = find_library(choice)
     return under_srun(library) if by_srun else library
 
 

@@ -147,8 +147,8 @@ def rank_messages(time_line: TimeLine) -> Partners | None:
     pairs = [Pair(*row) for part in time_line.processes for row in part.messages]
     if not pairs:
         return None
-    known = places.keys() == {*range(len(places))}
-    if not known or any(not {pair.sender, pair.receiver} <= places.keys() for pair in pairs):
+    are_numbered = places.keys() == {*range(len(places))}
+    if not are_numbered or any(not {pair.sender, pair.receiver} <= places.keys() for pair in pairs):
         raise UsageError(
             "the time line has messages of ranks that no process has; expected the file that a "
             "MATE program wrote with --time-line",

@@ -132,8 +132,8 @@ def proposal_of(record: RunRecord, program: Sequence[str] = ()) -> FigureProposa
     from_stdout = proposal(record.stdout_tail, last, early)
     if from_stdout is not None:
         return from_stdout
-    known, lines = file_of_figures(program), record.stderr_tail.splitlines()
-    other = None if known is None else known_figure(known, lines)
+    program_file, lines = file_of_figures(program), record.stderr_tail.splitlines()
+    other = None if program_file is None else known_figure(program_file, lines)
     other = other or proposal(record.stderr_tail)
     return None if other is None else replace(other, source=STANDARD_ERROR)
 
@@ -150,9 +150,9 @@ def proposal(
     for program_file in known_programs():
         if not _has(program_file.output, (*early, *lines)):
             continue
-        known = known_figure(program_file, lines, early)
-        if known is not None or not program_file.general:
-            return known  # None: its figure is elsewhere, or this is not the whole output.
+        figure = known_figure(program_file, lines, early)
+        if figure is not None or not program_file.general:
+            return figure  # None: its figure is elsewhere, or this is not the whole output.
     return _plain_proposal(stdout, last_json)
 
 

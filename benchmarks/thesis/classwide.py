@@ -94,15 +94,15 @@ def level(value: Value | None) -> str:
 def counterparts(names: Sequence[str]) -> dict[str, str]:
     """The thesis' parameters that are here under some name, by that name."""
     renamed = printed()["settings"]["here"]
-    found = {}
+    settings = {}
     for theirs in printed()["settings"]["rows"]:
         name = renamed.get(theirs, theirs)
         # Open MPI 4 calls the shared memory of 5 vader.
         for own in (name, name.replace("btl_sm_", "btl_vader_")):
             if own in names:
-                found[own] = theirs
+                settings[own] = theirs
                 break
-    return found
+    return settings
 
 
 def settings_table(runs: RunTable, settings: Mapping[str, Setting]) -> list[dict[str, str]]:

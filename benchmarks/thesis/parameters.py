@@ -50,7 +50,7 @@ class Correlation:
 def correlations(tables: list[RunTable], seed: int = 0) -> list[Correlation]:
     """The parameters with numbers, the largest mean absolute correlation first."""
     rng = np.random.default_rng(seed)
-    found: dict[str, dict[str, float]] = {}
+    by_name: dict[str, dict[str, float]] = {}
     shuffled: dict[str, list[np.ndarray]] = {}
     for one in tables:
         times = np.minimum(one.rows["ratio"].to_numpy(dtype=float), SLOWEST)
@@ -61,14 +61,14 @@ def correlations(tables: list[RunTable], seed: int = 0) -> list[Correlation]:
                 x, y = _scaled(values[own]), _scaled(times[own])
                 if name.endswith(NAMES) or own.sum() < LEAST or not (x.any() and y.any()):
                     continue
-                found.setdefault(name, {})[cell] = float(x @ y)
+                by_name.setdefault(name, {})[cell] = float(x @ y)
                 draws = rng.permuted(np.tile(y, (SHUFFLES, 1)), axis=1)
                 shuffled.setdefault(name, []).append(np.abs(draws @ x))
-    made = [
+    rows = [
         Correlation(name, cells, float(np.quantile(np.mean(shuffled[name], axis=0), 0.95)))
-        for name, cells in found.items()
+        for name, cells in by_name.items()
     ]
-    return sorted(made, key=lambda one: -one.mean)
+    return sorted(rows, key=lambda one: -one.mean)
 
 
 def _scaled(values: np.ndarray) -> np.ndarray:
@@ -83,8 +83,8 @@ def main() -> int:
     parser.add_argument("datasets", nargs="*", default=list(DATASETS), metavar="DATASET")
     parser.add_argument("--plan", default=PLAN)
     given = parser.parse_args()
-    found = correlations([dataset_table(load(name)) for name in given.datasets])
-    chosen = {one.name for one in found[:CHOSEN]}
+    ranking = correlations([dataset_table(load(name)) for name in given.datasets])
+    names = {one.name for one in ranking[:CHOSEN]}
     table(
         [
             {
@@ -94,18 +94,18 @@ def main() -> int:
                 "lowest r": f"{min(one.by_cell.values()):+.2f}",
                 "highest r": f"{max(one.by_cell.values()):+.2f}",
                 "cells": len(one.by_cell),
-                "chosen": "yes" if one.name in chosen else "",
+                "chosen": "yes" if one.name in names else "",
             }
-            for one in found
+            for one in ranking
         ]
     )
     planned = {name for cell in load_plan(given.plan).cells for name in cell.levels or {}}
-    failures = [] if planned == chosen else [f"{given.plan} has {', '.join(sorted(planned))}"]
+    failures = [] if planned == names else [f"{given.plan} has {', '.join(sorted(planned))}"]
     figures = {
         "datasets": given.datasets,
-        "cells": len({cell for one in found for cell in one.by_cell}),
-        "chosen": [one.name for one in found[:CHOSEN]],
-        "correlations": {one.name: one.by_cell for one in found},
+        "cells": len({cell for one in ranking for cell in one.by_cell}),
+        "chosen": [one.name for one in ranking[:CHOSEN]],
+        "correlations": {one.name: one.by_cell for one in ranking},
     }
     bound = f"{given.plan} varies the {CHOSEN} parameters with the largest correlations"
     return conclude("thesis parameters", bound, failures, figures, given.json)
