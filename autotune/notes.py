@@ -49,11 +49,11 @@ def lock_notes(say: Say) -> Callable[[LockNews], None]:
 
 def once(say: Say) -> Say:
     """Says each note only the first time, for work that looks several programs up."""
-    words: set[str] = set()
+    sentences: set[str] = set()
 
     def say_new(note: Note) -> None:
-        if note.words not in words:
-            words.add(note.words)
+        if note.words not in sentences:
+            sentences.add(note.words)
             say(note)
 
     return say_new

@@ -83,6 +83,8 @@ def with_figure(
     figure_request = plain.model_copy(
         update={
             "program": program and _with_output(program, place),
+            # Behind a shell, the library of a program that is a script would not be seen.
+            "mpi": request.mpi if place is None else request.mpi or target.library.bin,
             "metric": figure_record["metric"],
             "metric_rate": figure_record["metric_rate"],
             "metric_choice": request.metric_choice or figure_record["metric_choice"],

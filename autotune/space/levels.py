@@ -48,8 +48,8 @@ def _enum_levels(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
             code="levels.none",
         )
     # "ignore" is coll/tuned's word for "unset".
-    words = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
-    return tuple(words.values()) if info.by_name else tuple(words)
+    names = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
+    return tuple(names.values()) if info.by_name else tuple(names)
 
 
 def number_of(value: Value, info: ParamInfo | None) -> Value:

@@ -83,11 +83,16 @@ def test_a_figure_on_standard_error_is_read_by_auto_and_by_the_printed_command(
 def test_auto_reads_the_figure_that_a_known_program_adds_to_its_file(
     cli: Cli, mpi_shell: str
 ) -> None:
-    Path("hpcc").symlink_to(mpi_shell)
+    """A program that is a script keeps its MPI library behind the shell that prints the file."""
+    Path("hpcc").write_text(f'#!/bin/sh\nexec {mpi_shell} "$@"\n')
+    Path("hpcc").chmod(0o755)
+    plain = run(cli, "--", "./hpcc", "true")[1]["run"]
     text = f"test $RANK -gt 0 || cat {OUTPUTS / 'hpcc.txt'} >> hpccoutf.txt"
     document = run(cli, "--metric", "auto", "--", "./hpcc", text)[1]
     assert document["run"]["metric_s"] == pytest.approx(1 / 1.90164e9)
     assert document["run"]["verified"] is True
+    mpi = [(row["mpi_name"], row["mpi_version"]) for row in (plain, document["run"])]
+    assert mpi[0] == mpi[1]
 
 
 def record(name: str, stream: str = "stdout_tail") -> RunRecord:
