@@ -36,7 +36,6 @@ EVENTS: list[Event] = [
     RunStarted(LONG, "search"),
 ]
 VARIABLES = {"usual": {}, "dumb": {"TERM": "dumb"}, "unknown": {"TERM": "unknown"}}
-VARIABLES["without colours"] = {"NO_COLOR": "1"}
 """Of a terminal; the processes of all of them share their start."""
 END = "-- the next one --"
 ON_A_TERMINAL = """
@@ -115,12 +114,6 @@ def test_a_dumb_terminal_gets_plain_lines(terminal: str, seen: dict[str, Seen]) 
     (active, drawn, *_), said = seen[terminal]
     assert (active, drawn) == ("False", "0")
     assert said.splitlines() == ["searching ..."]
-
-
-def test_no_color_is_obeyed(seen: dict[str, Seen]) -> None:
-    _, said = seen["without colours"]
-    assert "run 1, " in said
-    assert "\x1b[3" not in said
 
 
 def test_the_pauses_follow_from_the_cost_of_a_drawing() -> None:

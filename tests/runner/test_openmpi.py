@@ -65,6 +65,21 @@ def test_each_generation_says_placement_its_own_way() -> None:
         assert words[-1] == "./a"
 
 
+def test_prrte_gets_one_mapping_also_if_it_is_among_the_fixed_options() -> None:
+    for host in ((), ("--host", "a:1,b:1")):
+        for mapping in ("node", "ppr:2:node:OVERSUBSCRIBE"):
+            wanted = spec(
+                oversubscribe=True,
+                placement={"bind_to": "core"},
+                launch_options=("--map-by", mapping, *host),
+            )
+            words = openmpi("5.0.11").command(wanted, Path("s"))
+            assert words.count("--map-by") == 1
+            policy = words[words.index("--map-by") + 1]
+            assert policy == f"{mapping.removesuffix(':OVERSUBSCRIBE')}:OVERSUBSCRIBE"
+            assert words[words.index("--bind-to") + 1] == "core:overload-allowed"
+
+
 @pytest.mark.parametrize("version", ["4.1.8", "5.0.11"])
 def test_oversubscribed_ranks_of_other_nodes_are_told_to_yield(
     version: str, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ from runner.mpi.openmpi.options import (
     export_options,
     joined_variables,
     map_options,
+    mapping_and_binding,
     placement_options,
     shared_cores,
     unbound,
@@ -184,8 +185,8 @@ class OpenMPI(Adapter):
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         arguments = [self.library.launcher, "-n", str(spec.ranks)]
-        arguments += [*self._yielding(spec), *spec.launch_options]
-        arguments += self.placement_words(self._spread(spec), spec.oversubscribe)
+        arguments += [*self._yielding(spec)]
+        arguments += mapping_and_binding(spec, self.prrte, self.names_hosts(spec))
         own = spec.of(LIBRARY) | watching_windows(spec)
         for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
@@ -285,16 +286,6 @@ class OpenMPI(Adapter):
             return (("--prtemca", spec.of(_RUNTIME)), ("--pmixmca", spec.of(_PMIX)))
         # 4.1 has one namespace for the library and its run-time environment.
         return (("--mca", spec.of(_RUNTIME)), ("--mca", spec.of(_PMIX)))
-
-    def _spread(self, spec: LaunchSpec) -> dict[str, str]:
-        """Mapping by slot for an oversubscribed launch without a policy.
-
-        5.0 puts all ranks of such a launch on the first of several nodes; by slot it spreads them
-        evenly, as 4.1 does.
-        """
-        if self.prrte and spec.oversubscribe and self.names_hosts(spec):
-            return {"map_by": "slot"} | spec.placement
-        return spec.placement
 
     def _yielding(self, spec: LaunchSpec) -> tuple[str, ...]:
         return yield_options(spec) if spec.oversubscribe and self.names_hosts(spec) else ()

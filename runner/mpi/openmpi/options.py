@@ -13,7 +13,10 @@ VARIABLE_LIST, LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and their separator."""
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
-_BINDING = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
+_MAPPING = ("--map-by", "-map-by")
+_BINDING = ("--bind-to", "-bind-to", *_MAPPING, "--cpus-per-proc")
+_OVERSUBSCRIBE = ":OVERSUBSCRIBE"
+"""PRRTE allows more ranks than cores by a modifier of the mapping."""
 
 
 def unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
@@ -37,12 +40,32 @@ def values_of(options: tuple[str, ...]) -> dict[str, str]:
     }
 
 
+def mapping_and_binding(spec: LaunchSpec, prrte: bool, spread: bool) -> list[str]:
+    """The fixed launch options, and those that map, order and bind the ranks.
+
+    PRRTE refuses a second ``--map-by``: if the fixed options have one, that one allows more ranks
+    than cores. ``spread``: the ranks of an oversubscribed launch without a policy go to all nodes
+    by slot, as 4.1 does; PRRTE puts them on the first.
+    """
+    options, placement = list(spec.launch_options), spec.placement
+    places = [i + 1 for i, word in enumerate(options[:-1]) if word in _MAPPING]
+    if not prrte or not spec.oversubscribe or (places and "map_by" in placement):
+        return [*options, *placement_options(placement, spec.oversubscribe, prrte)]
+    if not places:
+        placement = {"map_by": "slot"} | placement if spread else placement
+        return [*options, *placement_options(placement, True, prrte)]
+    for place in places:
+        if "oversubscribe" not in options[place].lower():
+            options[place] += _OVERSUBSCRIBE
+    return [*options, *_order_and_binding(placement, True)]
+
+
 def placement_options(placement: Mapping[str, str], oversubscribe: bool, prrte: bool) -> list[str]:
     """The options that map, order and bind the ranks of a launch."""
     options: list[str] = []
     map_by = placement.get("map_by")
     if prrte:
-        modifier = ":OVERSUBSCRIBE" if oversubscribe else ""
+        modifier = _OVERSUBSCRIBE if oversubscribe else ""
         if map_by or modifier:
             options += ["--map-by", f"{map_by or ''}{modifier}"]
     else:
@@ -50,6 +73,11 @@ def placement_options(placement: Mapping[str, str], oversubscribe: bool, prrte: 
             options.append("--oversubscribe")
         if map_by:
             options += ["--map-by", map_by]
+    return [*options, *_order_and_binding(placement, oversubscribe)]
+
+
+def _order_and_binding(placement: Mapping[str, str], oversubscribe: bool) -> list[str]:
+    options: list[str] = []
     if "rank_by" in placement:
         options += ["--rank-by", placement["rank_by"]]
     if "bind_to" in placement:
