@@ -114,12 +114,15 @@ def code_of(files: Sequence[str]) -> tuple[int, int]:
     return lines, complexity
 
 
-def drawn(space: Space, variant: str, count: int, seed: int, also: Setting) -> list[Setting]:
+def drawn(
+    space: Space, variant: str, count: int, seed: int, libraries: Sequence[Setting]
+) -> list[Setting]:
     """The usual setting of a variant, those that the space begins with, then drawn ones.
 
-    They are half as many as ``count``, and each also with ``also``, if that is not the default.
+    Each is under each of the settings of the library, together at most ``count``.
     """
-    count = count if also == DEFAULT else max(count // 2, 1)
+    libraries = [*dict.fromkeys(libraries)]
+    count = max(count // len(libraries), 1)
     rng = np.random.default_rng(seed)
     usual = Setting({"variant": variant})
     begun = [start for start in space.starts if start.get("variant") == variant]
@@ -130,9 +133,7 @@ def drawn(space: Space, variant: str, count: int, seed: int, also: Setting) -> l
         one = space.canonical(space.sample(rng).with_values(usual))
         if one != DEFAULT and space.is_valid(one):
             found[one] = None
-    return (
-        [*found] if also == DEFAULT else [s for one in found for s in (one, one.with_values(also))]
-    )
+    return [one.with_values(library) for one in found for library in libraries]
 
 
 def contest(program: str, cluster: str, given: argparse.Namespace) -> list[dict[str, Any]]:
@@ -143,9 +144,9 @@ def contest(program: str, cluster: str, given: argparse.Namespace) -> list[dict[
     spaces = {
         m.name: target.space(f"openmpi+openmpi-tcp+{m.space}" if far else m.space) for m in models
     }
-    also = EAGER if far else DEFAULT
+    libraries = (DEFAULT, EAGER) if far else (DEFAULT,)
     settings = {
-        m.name: drawn(target.space(m.space), m.variant, given.tries, given.seed, also)
+        m.name: drawn(target.space(m.space), m.variant, given.tries, given.seed, libraries)
         for m in models
     }
     with target.locked_runner(guard=not given.guard) as runner:

@@ -27,7 +27,7 @@ def test_each_model_has_settings_and_code(program: str) -> None:
     facts = {"ranks": 2, "cores": 2, "nodes": 1}
     for model in models:
         space = load_space(app.space(model.space), None, facts, app.inputs[chosen].facts)
-        found = drawn(space, model.variant, 6, 1, DEFAULT)
+        found = drawn(space, model.variant, 6, 1, (DEFAULT,))
         kinds = {setting.get("variant", "mpi") for setting in found}
         assert kinds == {model.variant}
         # No space has Jacobi3D's threads.
