@@ -8,7 +8,7 @@ A cell is a kernel at a latency (0: one node; else a testbed of nodes of one cor
 which is made anew). In it flat MPI gets ``--tries`` settings of the library: the default, on nodes
 also one that sends messages of up to 4 MiB at once, and drawn ones. Then MATE gets as many, half as
 many layouts under two settings of the library each: flat MPI's best one, and the default, on nodes
-flat MPI's best one with that limit. Both are tuned as :mod:`benchmarks.harness.contest` says, with
+with that limit. Both are tuned as :mod:`benchmarks.harness.contest` says, with
 as many runs. At the end the default, tuned flat MPI and the tuned layout run in interleaved blocks,
 guard on; no run of the tuning counts there. ``speed_up`` is that over tuned flat MPI, with its 95 %
 interval.
@@ -180,8 +180,7 @@ def contest(asked: Question, bed: Bed, given: argparse.Namespace) -> Row:
         eager = (EAGER,) if asked.latency_ms else ()
         settings = flat_settings(target.space(library), KNOBS[cluster], asked.tries, seed, eager)
         flat = tune({FLAT: settings}, time, seed)[FLAT]
-        other = flat.tuned.with_values(EAGER) if asked.latency_ms else DEFAULT
-        libraries = (other, flat.tuned)
+        libraries = (*(eager or (DEFAULT,)), flat.tuned)
         layouts = drawn(layout_space(target.space("mate")), "mate", asked.tries, seed, libraries)
         mate = tune({MATE: layouts}, time, seed)[MATE]
         keys = [*dict.fromkeys([(FLAT, DEFAULT), (FLAT, flat.tuned), (MATE, mate.tuned)])]
