@@ -98,6 +98,7 @@ def parser() -> argparse.ArgumentParser:
     add("--strategies", nargs="+", default=["ga", "auto"], help="default: ga auto")
     add("--runs", type=positive, default=60, help="launches of one search at most; default 60")
     add("--latency-ms", type=float, default=1.0, help="between nodes, each way")
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
     add("--list", action="store_true", help="what is open and how long it takes; run nothing")
     return arguments
 
@@ -155,6 +156,7 @@ def measure(asked: Question, cells: Cells, bed: Bed, given: argparse.Namespace) 
         *("--cluster", cluster, "--ranks", f"{asked.ranks}", "--strategy", asked.strategy),
         *("--runs", f"{asked.runs}", "--store", str(given.keep / f"{asked.strategy}.db")),
         *("--params-file", str(given.keep / f"{asked.name}.conf"), *given.guard),
+        *(("--mpi", given.mpi) if given.mpi else ()),
         timeout_s=3600,
     )
     return row | outcome(search_end)
@@ -168,7 +170,7 @@ def default_figures(
     for other in cells.folder.glob(f"{asked.cell}-*.json"):
         if (known := cells.kept(other.stem)) is not None and "seconds" in known:
             return {name: known[name] for name in names}
-    target = Place.of(cluster).target(
+    target = Place.of(cluster, given.mpi).target(
         f"nas-{asked.kernel}", asked.problem, asked.ranks, timeout_s=1200.0
     )
     with target.locked_runner(guard=not given.guard) as runner:
