@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from autotune.config.find import ConfigFile, find_config, list_configs, read_file
 from autotune.errors import UsageError
 from autotune.space.definition import FACTS, KIND, matches, read_definition
 from autotune.space.resolve import resolve
-from autotune.space.setting import Value
+from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 from runner.mpi.library import Library
 
@@ -69,7 +69,11 @@ def _space(
 
 
 def join(parts: list[Space]) -> Space:
-    """One space of all parts; raises :class:`UsageError` if two have the same parameter."""
+    """One space of all parts.
+
+    Those settings that a part begins with are also tried together with the first of the parts
+    before it. Raises :class:`UsageError` if two have the same parameter.
+    """
     owners: dict[str, str] = {}
     for part in parts:
         for name in [*part.names, *part.derived]:
@@ -93,10 +97,16 @@ def join(parts: list[Space]) -> Space:
             arguments=first.arguments + other.arguments,
             requires=first.requires | other.requires,
             # The added space is the more specific one.
-            starts=other.starts + first.starts,
+            starts=(*other.starts, *_together(other, first), *first.starts),
             layout=first.layout.joined(other.layout),
         )
     return first
+
+
+def _together(space: Space, other: Space) -> Iterator[Setting]:
+    """Each setting that a space begins with, with the first that another one begins with."""
+    for start in other.starts[:1]:
+        yield from (own.with_values(start) for own in space.starts)
 
 
 def space_names() -> list[str]:

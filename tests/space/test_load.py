@@ -235,6 +235,15 @@ def test_spaces_are_joined(tmp_path: Path) -> None:
         load_space("null+null", NEW, dict(ONE_NODE))
 
 
+def test_joined_spaces_begin_with_their_settings_alone_and_together(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        table = f'[parameters.{name}]\nlevels = [1, 2]\ntarget = "env"\n'
+        text = f'[[start]]\nsetting = "{name}=2"\n{table}'
+        (tmp_path / f"{name}.toml").write_text(text)
+    space = load_space(f"{tmp_path / 'one.toml'}+{tmp_path / 'two.toml'}", NEW, dict(ONE_NODE))
+    assert [start.key for start in space.starts] == ["two=2", "one=2,two=2", "one=2"]
+
+
 def test_unknown_facts_are_refused() -> None:
     with refused(UsageError, "space.fact_unknown"):
         load_space("null", NEW, {"sockets": 2})
