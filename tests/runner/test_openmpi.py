@@ -77,7 +77,7 @@ def test_prrte_gets_one_mapping_also_if_it_is_among_the_fixed_options() -> None:
             assert words.count("--map-by") == 1
             policy = words[words.index("--map-by") + 1]
             assert policy == f"{mapping.removesuffix(':OVERSUBSCRIBE')}:OVERSUBSCRIBE"
-            assert words[words.index("--bind-to") + 1] == "core:overload-allowed"
+            assert words[words.index("--bind-to") + 1] == "core:overload-allowed"  # data
 
 
 @pytest.mark.parametrize("version", ["4.1.8", "5.0.11"])
