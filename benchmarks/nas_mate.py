@@ -8,10 +8,9 @@ A cell is a kernel at a latency (0: one node; else a testbed of nodes of one cor
 which is made anew). In it flat MPI gets ``--tries`` settings of the library: the default, on nodes
 also one that sends messages of up to 4 MiB at once, and drawn ones. Then MATE gets as many, half as
 many layouts under two settings of the library each: flat MPI's best one, and the default, on nodes
-with that limit. Both are tuned as :mod:`benchmarks.harness.contest` says, with
-as many runs. At the end the default, tuned flat MPI and the tuned layout run in interleaved blocks,
-guard on; no run of the tuning counts there. ``speed_up`` is that over tuned flat MPI, with its 95 %
-interval.
+with that limit. Both are tuned as :mod:`benchmarks.harness.contest` says, with as many runs. At the
+end the default, tuned flat MPI and the tuned layout run in interleaved blocks, guard on; no run of
+the tuning counts there. ``speed_up`` is that over tuned flat MPI, with its 95 % interval.
 
 With ``--limit``, the JSON of :mod:`benchmarks.overlap_limit`, ``part`` is the speed-up's share of
 what the limit allows, ``of forecast`` that of what a runtime without overhead would gain. The delay
@@ -68,7 +67,8 @@ KNOBS = {
 }  # fmt: skip
 """What flat MPI can do about waiting: parameters that are drawn at once."""
 EAGER = Setting({"btl_tcp_eager_limit": 4 << 20})
-"""Larger messages begin only after an answer, which waits behind what the other node sends."""
+"""The largest limit of the space. Longer messages begin only after an answer, which waits behind
+what the other node sends."""
 NO_LAYOUT = ("core", "affinity", "thread_level")
 """Parameters of the runtime that keep their defaults."""
 MATE = "MATE"

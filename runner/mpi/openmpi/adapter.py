@@ -185,7 +185,7 @@ class OpenMPI(Adapter):
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         arguments = [self.library.launcher, "-n", str(spec.ranks)]
-        arguments += [*self._yielding(spec)]
+        arguments += self._yielding(spec)
         arguments += mapping_and_binding(spec, self.prrte, self.names_hosts(spec))
         own = spec.of(LIBRARY) | watching_windows(spec)
         for option, settings in (("--mca", own), *self._runtime(spec)):
