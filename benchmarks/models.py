@@ -35,7 +35,9 @@ from benchmarks.harness.launches import Place
 
 RANKS = 2
 FLAT = "flat MPI"
-EAGER = Setting({"btl_tcp_eager_limit": 262144})
+EAGER = Setting({"btl_tcp_eager_limit": 4 << 20})
+"""The largest limit of the space of TCP. Longer messages begin only after an answer, which waits
+behind what the other node sends."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ from benchmarks.harness.cells import START_S, Cell, Cells, Row
 from benchmarks.harness.contest import runs_of, tune
 from benchmarks.harness.figures import NO_INTERVAL, Speedup, middle, seconds, speedup
 from benchmarks.harness.launches import Place
-from benchmarks.models import FLAT, drawn
+from benchmarks.models import EAGER, FLAT, drawn
 from benchmarks.nas_table import CLASSES
 from benchmarks.overlap.replay import Limit
 from benchmarks.overlap_limit import KERNELS, LATENCIES_MS, latency_name
@@ -66,9 +66,6 @@ KNOBS = {
     ),
 }  # fmt: skip
 """What flat MPI can do about waiting: parameters that are drawn at once."""
-EAGER = Setting({"btl_tcp_eager_limit": 4 << 20})
-"""The largest limit of the space. Longer messages begin only after an answer, which waits behind
-what the other node sends."""
 NO_LAYOUT = ("core", "affinity", "thread_level")
 """Parameters of the runtime that keep their defaults."""
 MATE = "MATE"

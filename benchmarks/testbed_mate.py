@@ -5,9 +5,10 @@
 For each share, the benchmark first finds the latency at which flat MPI waits for that share of its
 time. Then the tuner searches flat MPI's best eager limit, yielding and buffers at this latency
 (``--trials 0``: no search). Every variant runs in blocks of random order against flat MPI under the
-default and under the tuned setting; MATE at two factors also runs under flat MPI's setting, which
-is not searched again for it. Needs root and a machine without other work; about 12 minutes
-for each share.
+default and under the tuned setting. The other variants have the eager limit with which the space
+of TCP begins (4 MiB), and flat MPI's search tries it; MATE at two factors also runs under flat
+MPI's setting, which is not searched again for it. Needs root and a machine without other work;
+about 12 minutes for each share.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from benchmarks.common import autotune, options, report, run_benchmark, table
 from benchmarks.harness.bench import Bench, interleaved
 from benchmarks.harness.figures import middle, seconds, speedup
 from benchmarks.harness.launches import Place, on_target
+from benchmarks.models import EAGER
 from runner import testbed as tb
 from runner.guard import cpu_times
 from runner.launch import Runner
@@ -44,7 +46,7 @@ SPACE = """\
 description = "What flat MPI can do about a network's latency"
 library = "openmpi>=4.1"
 [parameters.btl_tcp_eager_limit]
-levels = ["16k", "32k", "128k", "256k"]
+levels = ["16k", "32k", "128k", "256k", "1M", "4M"]
 [parameters.btl_tcp_sndbuf]
 levels = ["256k", "1M", "4M"]
 [parameters.btl_tcp_rcvbuf]
@@ -92,7 +94,8 @@ class Case:
         """What it runs under."""
         if self.tuned or self.variant == "mpi":
             return tuned if self.tuned else DEFAULT
-        return Setting({name: value for name, value in tuned.items() if name == POLLING})
+        polling = {name: value for name, value in tuned.items() if name == POLLING}
+        return EAGER.with_values(Setting(polling))
 
 
 FLAT = Case("mpi")
@@ -127,11 +130,13 @@ def wait_share(record: RunRecord) -> float:
 class Sight:
     """The program on the testbed that is up."""
 
-    def __init__(self, guard: bool, input_: str) -> None:
-        self.place = Place.of("testbed")
-        self.target = self.place.target("jacobi3d", input_, NODES)
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.place = Place.of("testbed", given.mpi)
+        self.target = self.place.target("jacobi3d", given.input, NODES)
         launcher = adapter(self.place.library)
-        self.runner = Runner(launcher, guard=guard, own_processes=self.place.own_processes)
+        self.runner = Runner(
+            launcher, guard=not given.guard, own_processes=self.place.own_processes
+        )
         self.bench = Bench(self.runner)
 
     def run(self, case: Case, space: Space | None = None, tuned: Setting = DEFAULT) -> RunRecord:
@@ -140,11 +145,11 @@ class Sight:
         return self.bench.run(spec, case.name)
 
 
-def probe(latency_s: float, guard: bool, input_: str, runs: int = 3) -> Point:
+def probe(latency_s: float, given: argparse.Namespace, runs: int = 3) -> Point:
     """Flat MPI under one latency; the testbed stays up with it."""
     tb.down(tb.DEFAULT_NAME)
     found = tb.up(tb.DEFAULT_NAME, NODES, latency_s, RATE_BPS)
-    sight = Sight(guard, input_)
+    sight = Sight(given)
     with sight.runner:
         sight.run(FLAT)  # the very first run is an outlier
         before = sight.bench.rejected
@@ -181,6 +186,7 @@ def tune(file: Path, given: argparse.Namespace) -> dict[str, Any]:
         *("--cluster", "testbed", "--space", str(file), "--strategy", "ga"),
         *("--trials", str(given.trials), "--store", f"{file.parent}/runs.db"),
         *("--params-file", f"{file.parent}/params.conf", *given.guard),
+        *(("--mpi", given.mpi) if given.mpi else ()),
     )
     if not answer.result:
         sys.exit(f"the search of flat MPI failed, exit code {answer.code}: {answer.text}")
@@ -249,12 +255,11 @@ def judge(point: Point, found: Mapping[Case, list[RunRecord]], flat: Case) -> di
 
 def at_share(share: float, known: list[Point], given: argparse.Namespace) -> dict[str, Any]:
     """All results for one share: latency, tuned flat MPI, all variants."""
-    guard = not given.guard
-    point = probe(latency_for(share, known), guard, given.input)
+    point = probe(latency_for(share, known), given)
     known.append(point)
     if abs(point.waiting - share) > 0.03:
-        point = probe(latency_for(share, known), guard, given.input)
-    sight = Sight(guard, given.input)
+        point = probe(latency_for(share, known), given)
+    sight = Sight(given)
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "flat.toml"
         file.write_text(SPACE)
@@ -285,12 +290,13 @@ def main() -> int:
     add("--trials", type=int, default=30, help="of the search for flat MPI's setting")
     add("--tuned", metavar="SETTING", help="flat MPI's setting as found before, not searched again")
     add("--factors", type=int, nargs="+", default=FACTORS)
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
     add("--minutes", type=float, default=8.0, help="for each share: begin no block after that")
     given = parser.parse_args()
     answers = []
     try:
         with MachineLock("exclusive"):
-            known = [probe(latency, not given.guard, given.input) for latency in GUESSES_S]
+            known = [probe(latency, given) for latency in GUESSES_S]
             answers = [at_share(share, known, given) for share in given.shares]
     finally:
         tb.down(tb.DEFAULT_NAME)

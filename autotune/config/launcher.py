@@ -65,6 +65,11 @@ class LauncherOption:
     choices: Mapping[str, Placement] = field(default_factory=dict)
     reason: str = ""
 
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts of the placement that it can set."""
+        return frozenset(self.placement).union(*self.choices.values())
+
 
 class LauncherFile(BaseModel):
     """The content of a file; see :data:`Treatment` for its tables."""

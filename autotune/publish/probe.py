@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from autotune.config.cluster import Cluster
+from autotune.config.launcher import options_for
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading, rule_variables, variables
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
-from autotune.targets.launch_options import without_parameters
+from autotune.targets.launch_options import MAPPING, with_placement, without_parameters
 from autotune.wording import count
 from runner.files.scratch import Scratch
 from runner.launch import Runner
@@ -127,9 +128,11 @@ class Prober:
         ranks = ranks if content.rules else max(ranks, self._fewest)
         # A mapping on the command line would have precedence over the one to be tested.
         ranks = min(ranks, cores) if has_placement else ranks
-        words = _cluster_options(
-            self.cluster.options(self.library), set(expected_params), has_placement
-        )
+        # The cluster's options would have precedence over what is tested, too.
+        words = without_parameters(self.cluster.options(self.library), set(expected_params))
+        if has_placement:
+            tables = options_for(self.library.launcher, self.library)
+            words, _ = with_placement(words, dict.fromkeys(MAPPING, ""), tables)
         spec = LaunchSpec(
             program=tuple(small_program(self.library, operation, options)),
             ranks=ranks,
@@ -239,20 +242,6 @@ def _unseen(fmt: Format, missing: Names, canary_runs: Sequence[tuple[Canary, Run
 def expected_values(fmt: Format, content: Content, library: Library) -> dict[str, str]:
     """Library parameters that a launch with the file must read back."""
     return fmt.expected_parameters(content, library) if adapter(library).reads_back else {}
-
-
-def _cluster_options(
-    options: tuple[str, ...], names: set[str], has_placement: bool
-) -> tuple[str, ...]:
-    """The cluster's launch options without those that have precedence over what is tested."""
-    words, left = list(without_parameters(options, names)), []
-    while words:
-        word = words.pop(0)
-        if has_placement and word in ("--map-by", "--bind-to", "--rank-by") and words:
-            words.pop(0)
-        else:
-            left.append(word)
-    return tuple(left)
 
 
 def _own_library(library: Library) -> dict[str, str]:

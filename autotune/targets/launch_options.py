@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from autotune.config.launcher import LauncherOptions, Match, launcher_options
 
 _SETS = {"--mca", "-mca", "--gmca", "--omca", "-genv", "-env"}
 """Options with the name and the value of a parameter."""
+MAPPING = ("map_by", "bind_to", "rank_by")
+"""The parts of the placement that say where the ranks of a launch run."""
+OVERSUBSCRIBE = "oversubscribe"
+"""The modifier with which a mapping allows more ranks than slots."""
 _EXPORT = {"-x", "--set-env"}
 """Options with NAME=VALUE of a variable."""
 
@@ -33,7 +37,7 @@ def fixed_names(options: Sequence[str]) -> list[str]:
         for at in range(len(options))
         if options[at].startswith("-") and (match := first_match(launcher_options(), options[at:]))
     }
-    placement = ("map_by", "bind_to", "rank_by") if "places" in places else ()
+    placement = MAPPING if "places" in places else ()
     return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placement]
 
 
@@ -66,3 +70,24 @@ def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[
         else:
             left.append(word)
     return tuple(left)
+
+
+def with_placement(
+    options: Sequence[str], placement: Mapping[str, str], tables: Sequence[LauncherOptions]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Launch options and placement of a launch in which no part of the placement stands twice.
+
+    Options that set a part that ``placement`` sets are left out: Open MPI 5 and Hydra do not start
+    if one is given twice. If the mapping left out allows more ranks than slots, the other one does.
+    ``tables``: the launcher's options, as :func:`~autotune.config.launcher.options_for` finds them.
+    """
+    words, left, own = list(options), [], dict(placement)
+    while words:
+        match = first_match(tables, words) if words[0].startswith("-") else None
+        count = match.count if match else 1
+        taken, words = words[:count], words[count:]
+        if match is None or not match.option.parts & placement.keys():
+            left += taken
+        elif "map_by" in own and OVERSUBSCRIBE in " ".join(match.values).lower():
+            own["map_by"] += f":{OVERSUBSCRIBE}"
+    return tuple(left), own

@@ -16,7 +16,7 @@ from pathlib import Path, PurePath
 
 from autotune.config.launcher import Match, launcher_options, options_for
 from autotune.errors import UsageError
-from autotune.targets.launch_options import first_match
+from autotune.targets.launch_options import OVERSUBSCRIBE, first_match
 from autotune.targets.wrapped_launcher import (
     LineParts,
     is_assignment,
@@ -34,7 +34,6 @@ from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
 """Names of launchers in distributions with several MPI libraries."""
-_OVERSUBSCRIBE = "oversubscribe"
 _MOST_BYTES = 1 << 20
 """Of a file of parameters on the line."""
 
@@ -74,7 +73,7 @@ class LauncherLine:
         modifiers = [name for name in self.oversubscribe if not name.startswith("-")]
         placement = dict(self.placement)
         for name in modifiers:
-            placement[name] = f"{placement.get(name, '')}:{_OVERSUBSCRIBE}"
+            placement[name] = f"{placement.get(name, '')}:{OVERSUBSCRIBE}"
         return replace(self, options=(*self.options, *options), placement=placement)
 
 
@@ -414,7 +413,7 @@ class _Parser:
 
     def _set_placement(self, kind: str, policy: str) -> None:
         # autotune itself gives ":oversubscribe" if there are more ranks than cores.
-        parts = [p for p in policy.split(":") if p.lower() != _OVERSUBSCRIBE]
+        parts = [p for p in policy.split(":") if p.lower() != OVERSUBSCRIBE]
         if len(parts) < len(policy.split(":")):
             self.oversubscribe.append(kind)
         policy = ":".join(parts)

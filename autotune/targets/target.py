@@ -16,13 +16,19 @@ from autotune.config.app import (
     require_tunable,
 )
 from autotune.config.cluster import Cluster
+from autotune.config.launcher import options_for
 from autotune.config.shipped_programs import need_packages
 from autotune.errors import UsageError
 from autotune.notes import Note, Say, lock_notes, unheard
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.targets.input_files import FILE, input_texts, with_input_rules
 from autotune.targets.jobs import shared_notes
-from autotune.targets.launch_options import fixed_names, fixed_parameters, without_parameters
+from autotune.targets.launch_options import (
+    fixed_names,
+    fixed_parameters,
+    with_placement,
+    without_parameters,
+)
 from autotune.targets.launcher_line import as_user_types
 from autotune.targets.layout import NUM_THREADS, Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
@@ -349,6 +355,10 @@ class Target:
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
         # Open MPI does not start if a parameter is given twice; the setting's value has precedence.
         options = without_parameters(options, groups.get("mca", {}))
+        placement = self.placement | groups.get("placement", {})
+        if placement:
+            tables = options_for(self.library.launcher, self.library)
+            options, placement = with_placement(options, placement, tables)
         layout = Layout.of(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(
@@ -357,7 +367,7 @@ class Target:
             threads=layout.threads,
             parameters={k: dict(v) for k, v in groups.items() if k not in NOT_PARAMETERS},
             placement=adapter_of(self.library).share_cores(
-                self.placement | groups.get("placement", {}),
+                placement,
                 max(layout.cores_each, self.cores_each),
                 options,
                 self.is_oversubscribed,

@@ -8,10 +8,9 @@ from autotune.config.app import load_app
 from autotune.space import DEFAULT, load_space
 from benchmarks.harness.contest import runs_of
 from benchmarks.harness.figures import Speedup
-from benchmarks.models import drawn
+from benchmarks.models import EAGER, drawn
 from benchmarks.nas_mate import (
     CLASSES,
-    EAGER,
     KERNELS,
     KNOBS,
     NO_LAYOUT,

@@ -49,6 +49,27 @@ def test_the_ranks_own_binding_is_told(cli: Cli, work: Path, name: str, binding:
     assert not [key for key in run["inherited"] if "binding_policy" in key]
 
 
+@pytest.mark.parametrize(
+    "name", ["openmpi-5", "mpich", pytest.param("openmpi-4.1", marks=pytest.mark.slow)]
+)
+def test_a_users_placement_replaces_that_of_the_cluster(cli: Cli, work: Path, name: str) -> None:
+    """Open MPI 5 and Hydra do not start if one is given twice."""
+    library = library_named(name)
+    (work / "mine.toml").write_text(
+        "name = 'mine'\n[[launch]]\noptions = ['-bind-to', 'core', '-map-by', 'hwthread']\n"
+    )
+    outcome = cli(
+        "run", "--mpi", library.launcher, "--cluster", "mine.toml", "--no-guard", "--store", "r.db",
+        "--json", "run.json", "--", "mpirun", "-np", "2", "--bind-to", "none", "--map-by", "core",
+        built(library, work),
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.text
+    run = json.loads((work / "run.json").read_text())["run"]
+    assert run["state"] == "ok", run  # data
+    whole = ",".join(f"{cpu}" for cpu in sorted(os.sched_getaffinity(0)))
+    assert not run["bindings"] or {*run["bindings"]} <= {whole, whole.replace(",", "-")}
+
+
 def test_a_binding_of_the_environment_is_inherited(
     cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from autotune.config.launcher import options_for
 from autotune.errors import UsageError
-from autotune.targets.launch_options import fixed_parameters, without_parameters
+from autotune.targets.launch_options import fixed_parameters, with_placement, without_parameters
 from autotune.targets.launcher_line import parse_launcher_line
+from runner.mpi.library import Library
 from tests.case_table import case_table
 
 
@@ -46,6 +48,20 @@ def test_parameters_among_options_are_found_and_left_out() -> None:
     assert fixed_parameters(options) == {"btl": "^ofi", "pml": "ob1"}
     assert without_parameters(options, {"btl"}) == ("--host", "a", "-mca", "pml", "ob1")
     assert without_parameters(options, ()) == options
+
+
+def test_no_part_of_the_placement_stands_twice() -> None:
+    tables = options_for("mpirun", Library("openmpi", "5.0.11", "/usr", "/usr/bin/mpirun"))
+    fixed = ("--mca", "btl", "^ofi", "-map-by", "ppr:1:node:OVERSUBSCRIBE", "--bind-to", "none")
+    assert with_placement(fixed, {}, tables) == (fixed, {})
+    binding = {"bind_to": "core"}
+    assert with_placement(fixed, binding, tables) == (fixed[:5], binding)
+    mapping = {"map_by": "core", "rank_by": "slot"}
+    left, own = with_placement(fixed, mapping, tables)
+    assert left == ("--mca", "btl", "^ofi", "--bind-to", "none")
+    assert own == mapping | {"map_by": "core:oversubscribe"}
+    tables = options_for("srun", None)
+    assert with_placement(("--cpu-bind=cores", "-K"), binding, tables) == (("-K",), binding)
 
 
 def test_variables_of_a_hydra_are_parameters_too() -> None:

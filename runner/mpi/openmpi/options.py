@@ -14,14 +14,15 @@ VARIABLE_LIST, LIST_SIGN = "mca_base_env_list", ";"
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _MAPPING = ("--map-by", "-map-by")
-_BINDING = ("--bind-to", "-bind-to", *_MAPPING, "--cpus-per-proc")
+_BIND_TO = ("--bind-to", "-bind-to")
+_BINDING = (*_BIND_TO, *_MAPPING, "--cpus-per-proc")
 _OVERSUBSCRIBE = ":OVERSUBSCRIBE"
 """PRRTE allows more ranks than cores by a modifier of the mapping."""
 
 
 def unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
     """Options that unbind a launch on some cores if the launcher's own binding would leave them."""
-    has_binding = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
+    has_binding = "bind_to" in spec.placement or any(w in _BIND_TO for w in spec.launch_options)
     if has_binding or (prrte and spec.oversubscribe):
         return ()
     mapping = spec.placement.get("map_by", "").partition(":")[0]
@@ -55,8 +56,7 @@ def mapping_and_binding(spec: LaunchSpec, prrte: bool, spread: bool) -> list[str
         placement = {"map_by": "slot"} | placement if spread else placement
         return [*options, *placement_options(placement, True, prrte)]
     for place in places:
-        if "oversubscribe" not in options[place].lower():
-            options[place] += _OVERSUBSCRIBE
+        options[place] = _shared_slots(options[place])
     return [*options, *_order_and_binding(placement, True)]
 
 
@@ -65,15 +65,21 @@ def placement_options(placement: Mapping[str, str], oversubscribe: bool, prrte: 
     options: list[str] = []
     map_by = placement.get("map_by")
     if prrte:
-        modifier = _OVERSUBSCRIBE if oversubscribe else ""
-        if map_by or modifier:
-            options += ["--map-by", f"{map_by or ''}{modifier}"]
+        if oversubscribe:
+            map_by = _shared_slots(map_by or "")
+        if map_by:
+            options += ["--map-by", map_by]
     else:
         if oversubscribe:
             options.append("--oversubscribe")
         if map_by:
             options += ["--map-by", map_by]
     return [*options, *_order_and_binding(placement, oversubscribe)]
+
+
+def _shared_slots(mapping: str) -> str:
+    """The mapping with PRRTE's modifier for more ranks than cores."""
+    return mapping if "oversubscribe" in mapping.lower() else mapping + _OVERSUBSCRIBE
 
 
 def _order_and_binding(placement: Mapping[str, str], oversubscribe: bool) -> list[str]:
