@@ -51,3 +51,12 @@ def test_each_page_begins_with_its_subject() -> None:
         if not re.match(r"# [^\n]+\n\nThis page ", page.read_text())
     ]
     assert not others
+
+
+def test_no_empty_line_cuts_a_table() -> None:
+    """Rows without a head are shown as text."""
+    cut = re.compile(r"^\|.*\n\n(\|.*)\n(?!\|[-:| ]+\|$)", re.MULTILINE)
+    assert cut.search("| a |\n|---|\n| b |\n\n| c |\n")
+    assert not cut.search("| a |\n|---|\n| b |\n\n| c |\n|---|\n")
+    found = {str(page.relative_to(ROOT)): cut.findall(page.read_text()) for page in LINKING}
+    assert not {page: rows for page, rows in found.items() if rows}
