@@ -76,7 +76,7 @@ class Options:
     seed: int | None
     log: bool
     log_ends: bool = False
-    """True if recording ends when the log is full; else that is an error."""
+    """True if recording ends when the log is full, as for a time line; else that is an error."""
     ordered: bool = False
     """True if ready ranks wait in order of priority."""
     service: bool = False

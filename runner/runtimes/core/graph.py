@@ -45,6 +45,7 @@ from runner.runtimes.core.words import (
     OPEN,
     PART,
     RANK,
+    REQUEST,
     START,
     WAITS,
     WORKER,
@@ -67,9 +68,12 @@ def fail(core: int, code: int, rank: int, a: int, b: int, c: int) -> None:
 def note(core: int, worker: int, kind: int, node: int, posted: int) -> None:
     """Record an event; records are in the order in which they took effect.
 
-    A finish is recorded before others can see it, a start after its dependencies were seen.
+    A finish is recorded before others can see it, a start after its dependencies were seen. A log
+    that may end early is for time lines, which need neither finishes nor requests.
     """
     if load(core + CORE.log) == 0:
+        return
+    if REQUEST <= kind <= FINISH and load(core + CORE.log_ends) != 0:
         return
     number = add(core + CORE.log_count, 1)
     if number >= load(core + CORE.log_space):

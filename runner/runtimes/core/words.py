@@ -82,8 +82,9 @@ one worker that makes MPI calls, or 0 if each makes its own.
 ``ordered``: 1 if ready ranks wait in order of ``priority``. ``service``: the record of a thread
 that only polls, or 0.
 
-``log_ends``: 1 if recording ends when the log is full, else that is an error. ``traffic``: a table
-of the messages and bytes that each of its ranks sent to each rank of the job, or 0.
+``log_ends``: 1 if recording ends when the log is full, and leaves out what a time line does not
+need, else a full log is an error. ``traffic``: a table of the messages and bytes that each of its
+ranks sent to each rank of the job, or 0.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:

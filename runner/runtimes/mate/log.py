@@ -69,7 +69,8 @@ class EventLog:
 
     Events are added under the scheduler's lock, so their order in the list is the order in which
     they took effect. ``is_partial``: recording may end before the run does, when the native core
-    has no room left; ``is_cut`` says whether it did. Without it, such a run fails.
+    has no room left; ``is_cut`` says whether it did; and the native core records no ``request`` and
+    no ``finish``. Without it, such a run fails.
     """
 
     def __init__(self, is_partial: bool = False) -> None:
