@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from autotune.anova.factors import THESIS, FactorOptions, judge_factors
 from autotune.anova.oneway import Values, respond
-from autotune.anova.synthetic import cell_facts, random_settings, table_of
 from autotune.anova.table import RunTable
 from benchmarks.common import conclude, run_benchmark
+from benchmarks.harness.synthetic_tables import cell_facts, random_settings, table_of
 from benchmarks.null_studies import clopper_pearson
 
 LEVELS: dict[str, list[int | float | str | None]] = {
@@ -42,7 +42,7 @@ GUARDED = (("noise", "one-way"), ("noise", "blocks"), ("noise", "mixed"), ("one 
 
 def design(rng: np.random.Generator) -> RunTable:
     """The design with runs; only the levels of each setting are used."""
-    from autotune.anova.synthetic import no_effect
+    from benchmarks.harness.synthetic_tables import no_effect
 
     return table_of(random_settings(LEVELS, 1000, rng), CELLS, no_effect, rng)
 

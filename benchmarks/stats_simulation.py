@@ -27,7 +27,8 @@ from autotune.stats import (
 )
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
-from autotune.stats.simulated_times import (
+from benchmarks.common import run_benchmark, table
+from benchmarks.harness.simulated_times import (
     BASE_S,
     MODELS,
     NOISES,
@@ -35,7 +36,6 @@ from autotune.stats.simulated_times import (
     SimulatedComparison,
     simulate,
 )
-from benchmarks.common import run_benchmark, table
 from benchmarks.racing_simulation import Array, Row, racing
 
 

@@ -103,7 +103,7 @@ def other_shape(setting: Setting, rng: np.random.Generator, order: int) -> float
     """Candidates have a long slow tail, such that the median of their ratio is 1."""
     noise = float(rng.normal(0, 0.05))
     if setting != DEFAULT:
-        # Median of tail - N(0, 0.05 * sqrt(2)) as in autotune.stats.simulated_times.
+        # Median of tail - N(0, 0.05 * sqrt(2)) as in benchmarks.harness.simulated_times.
         tail = rng.exponential(8) if rng.random() < 0.3 else 0.0
         noise = 0.05 * (float(rng.normal()) + tail - 0.623228)
     return math.exp(noise)

@@ -24,13 +24,13 @@ import numpy as np
 
 from autotune.anova.factors import THESIS, FactorOptions, chosen_setting, judge_factors
 from autotune.anova.oneway import respond
-from autotune.anova.synthetic import additive, cell_facts, random_settings, table_of
 from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import WorkError
 from autotune.space import Setting, Value
 from autotune.wording import share
 from benchmarks.anova_null import CELLS, LEVELS
 from benchmarks.common import options, positive, report, run_benchmark, table
+from benchmarks.harness.synthetic_tables import additive, cell_facts, random_settings, table_of
 
 GOOD, BEST_LEVELS, GAIN = "p11", (8, 9), 0.10
 STRONG, LOSS = "p00", 2.0

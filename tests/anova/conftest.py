@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.anova.synthetic import Effect, additive, cell_facts, random_settings
 from autotune.anova.table import CellFacts
 from autotune.datasets import Card, Cell, RecordedMachine, RunRow, create_dataset, write_shard
 from autotune.space import DEFAULT, Parameter, Setting, Space
+from benchmarks.harness.synthetic_tables import Effect, additive, cell_facts, random_settings
 from runner.machine import describe_machine
 
 LEVELS = {"eager": (1, 2, 4), "links": (1, 2), "idle": (0, 1), "depth": (1, 2, 3)}

@@ -17,11 +17,17 @@ from autotune.anova.classwide_result import (
     ProgramEvidence,
 )
 from autotune.anova.factors import FactorOptions
-from autotune.anova.synthetic import Effect, cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
+from benchmarks.harness.synthetic_tables import (
+    Effect,
+    cell_facts,
+    no_effect,
+    random_settings,
+    table_of,
+)
 from tests.anova.conftest import TRUTH, choices
 from tests.refusals import refused
 

@@ -22,7 +22,10 @@ from autotune.anova.interactions import interactions
 from autotune.anova.mixed import fit, variance_shares
 from autotune.anova.oneway import respond, winsorise
 from autotune.anova.stability import stability, unstable
-from autotune.anova.synthetic import (
+from autotune.anova.table import CellFacts, RunTable
+from autotune.errors import UsageError, WorkError
+from autotune.space import Setting
+from benchmarks.harness.synthetic_tables import (
     Effect,
     additive,
     cell_facts,
@@ -30,9 +33,6 @@ from autotune.anova.synthetic import (
     random_settings,
     table_of,
 )
-from autotune.anova.table import CellFacts, RunTable
-from autotune.errors import UsageError, WorkError
-from autotune.space import Setting
 from tests.case_table import case_table
 from tests.refusals import refused
 

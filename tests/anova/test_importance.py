@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from autotune.anova.importance import around_best, importance, parts_of
-from autotune.anova.synthetic import cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import RunTable
 from autotune.errors import WorkError
 from autotune.report.figures import Mark, bars, dots
+from benchmarks.harness.synthetic_tables import cell_facts, no_effect, random_settings, table_of
 from tests.anova.conftest import TRUTH, choices
 from tests.refusals import refused
 

@@ -8,12 +8,12 @@ import statistics
 import numpy as np
 import pytest
 
-from autotune.anova.synthetic import additive, cell_facts, random_settings, table_of
 from autotune.anova.table import RunTable, dataset_table
 from autotune.datasets import load
 from autotune.datasets.plan import load_plan
 from autotune.prediction import TrainingSet
 from autotune.space import Setting
+from benchmarks.harness.synthetic_tables import additive, cell_facts, random_settings, table_of
 from benchmarks.thesis import classwide, parameters, prediction
 from benchmarks.thesis.power import DESIGNS
 from benchmarks.thesis.source import printed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from autotune.errors import WorkError
 from autotune.stats import NoBlocks, compare
 from autotune.stats.comparison import verdict
-from autotune.stats.simulated_times import MODELS, SimulatedComparison, simulate
+from benchmarks.harness.simulated_times import MODELS, SimulatedComparison, simulate
 from tests.case_table import case_table
 from tests.refusals import refused
 

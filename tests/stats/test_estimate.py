@@ -14,7 +14,7 @@ from scipy import stats
 
 from autotune.errors import WorkError
 from autotune.stats import detect_resolution, estimate
-from autotune.stats.simulated_times import NOISES
+from benchmarks.harness.simulated_times import NOISES
 from tests.case_table import case_table
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)

@@ -14,7 +14,7 @@ from autotune.stats import (
     estimate_words,
     resolution_table,
 )
-from autotune.stats.simulated_times import simulate
+from benchmarks.harness.simulated_times import simulate
 
 
 def test_the_promised_gain_is_found_with_the_promised_power() -> None:

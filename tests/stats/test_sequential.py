@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.stats import LOOKS, Decision, LookPlan, drift_blocks, settle, winner
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
-from autotune.stats.simulated_times import simulate
+from benchmarks.harness.simulated_times import simulate
 from tests.case_table import case_table
 
 
