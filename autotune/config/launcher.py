@@ -65,11 +65,6 @@ class LauncherOption:
     choices: Mapping[str, Placement] = field(default_factory=dict)
     reason: str = ""
 
-    @property
-    def parts(self) -> frozenset[str]:
-        """The parts of the placement that it can set."""
-        return frozenset(self.placement).union(*self.choices.values())
-
 
 class LauncherFile(BaseModel):
     """The content of a file; see :data:`Treatment` for its tables."""
@@ -136,6 +131,20 @@ class Match:
     def complete(self) -> bool:
         """True if all values are present."""
         return len(self.values) == len(self.option.values)
+
+    @property
+    def placement(self) -> dict[str, str]:
+        """The policies of the parts of the placement that it sets; unknown choices set none."""
+        value = "".join(self.values)
+        choices = self.option.choices
+        policies = [self.option.placement]
+        if choices:
+            policies = [choices[one] for one in value.split(",") if one in choices]
+        return {
+            part: template.replace("{}", value)
+            for policy in policies
+            for part, template in policy.items()
+        }
 
 
 class LauncherOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from autotune.config.launcher import LauncherOptions, Match, launcher_options
 
@@ -72,6 +72,14 @@ def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[
     return tuple(left)
 
 
+def fixed_placement(options: Sequence[str], tables: Sequence[LauncherOptions]) -> dict[str, str]:
+    """Parts of the placement that launch options set: name -> policy."""
+    own: dict[str, str] = {}
+    for match, _ in _split(options, tables):
+        own |= match.placement if match else {}
+    return own
+
+
 def with_placement(
     options: Sequence[str], placement: Mapping[str, str], tables: Sequence[LauncherOptions]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -81,13 +89,23 @@ def with_placement(
     if one is given twice. If the mapping left out allows more ranks than slots, the other one does.
     ``tables``: the launcher's options, as :func:`~autotune.config.launcher.options_for` finds them.
     """
-    words, left, own = list(options), [], dict(placement)
-    while words:
-        match = first_match(tables, words) if words[0].startswith("-") else None
-        count = match.count if match else 1
-        taken, words = words[:count], words[count:]
-        if match is None or not match.option.parts & placement.keys():
-            left += taken
-        elif "map_by" in own and OVERSUBSCRIBE in " ".join(match.values).lower():
+    left: list[str] = []
+    own = dict(placement)
+    for match, words in _split(options, tables):
+        theirs = match.placement if match else {}
+        if not theirs.keys() & placement.keys():
+            left += words
+        elif "map_by" in own and OVERSUBSCRIBE in theirs.get("map_by", "").lower():
             own["map_by"] += f":{OVERSUBSCRIBE}"
     return tuple(left), own
+
+
+def _split(
+    options: Sequence[str], tables: Sequence[LauncherOptions]
+) -> Iterator[tuple[Match | None, Sequence[str]]]:
+    """Each option with its words; None for a word that is no known option."""
+    while options:
+        match = first_match(tables, options) if options[0].startswith("-") else None
+        count = match.count if match else 1
+        yield match, options[:count]
+        options = options[count:]

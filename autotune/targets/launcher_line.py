@@ -400,15 +400,12 @@ class _Parser:
 
     def _place(self, match: Match) -> str:
         option, values = match.option, match.values
-        policies = [option.placement]
         if option.choices:
             parts = values[0].split(",")
             if unknown := [part for part in parts if part not in option.choices]:
                 return f"{unknown[0]!r} is not understood; {', '.join(option.choices)} are"
-            policies = [option.choices[part] for part in parts]
-        for policy in policies:
-            for kind, template in policy.items():
-                self._set_placement(kind, template.replace("{}", "".join(values)))
+        for kind, policy in match.placement.items():
+            self._set_placement(kind, policy)
         return ""
 
     def _set_placement(self, kind: str, policy: str) -> None:

@@ -94,12 +94,12 @@ def resolve(request: TargetRequest, isolate: Isolate, say: Say) -> Target:
         say(note)
     if inside := script_words(line.program, request.command, Path.cwd()):
         say(Note("launcher.in_script", inside))
-    for name, (theirs, own) in target.overruled_parameters.items():
+    for name, (theirs, own) in target.overruled.items():
         say(
             Note(
                 "launcher.overruled",
-                f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
-                f"--mca {name} {theirs}",
+                f"{name}={own} of your command line is used; cluster {cluster.name} has "
+                f"{name}={theirs}",
                 {"parameter": name, "used": own, "cluster": theirs},
             )
         )

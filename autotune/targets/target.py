@@ -26,6 +26,7 @@ from autotune.targets.jobs import shared_notes
 from autotune.targets.launch_options import (
     fixed_names,
     fixed_parameters,
+    fixed_placement,
     with_placement,
     without_parameters,
 )
@@ -404,13 +405,18 @@ class Target:
         return without_parameters(self.cluster.options(self.library), own)
 
     @property
-    def overruled_parameters(self) -> dict[str, tuple[str, str]]:
-        """Parameters of the cluster's launch options to which the user's line gives another value.
+    def overruled(self) -> dict[str, tuple[str, str]]:
+        """What the cluster's launch options set and the user's line sets to another value.
 
-        Maps the name to the cluster's value and the user's value.
+        Maps the name of a library parameter, or of a part of the placement, to the cluster's value
+        and the user's.
         """
-        theirs = fixed_parameters(self.cluster.options(self.library))
-        own = fixed_parameters(self.options)
+        own = fixed_parameters(self.options) | self.placement
+        if not own:
+            return {}
+        tables = options_for(self.library.launcher, self.library)
+        options = self.cluster.options(self.library)
+        theirs = fixed_parameters(options) | fixed_placement(options, tables)
         return {n: (theirs[n], own[n]) for n in theirs if own.get(n, theirs[n]) != theirs[n]}
 
     def inherited_settings(self, adapter: Adapter) -> dict[str, str]:
