@@ -56,7 +56,8 @@ def test_a_users_placement_replaces_that_of_the_cluster(cli: Cli, work: Path, na
     """Open MPI 5 and Hydra do not start if one is given twice."""
     library = library_named(name)
     (work / "mine.toml").write_text(
-        "name = 'mine'\n[[launch]]\noptions = ['-bind-to', 'core', '-map-by', 'hwthread']\n"
+        f"name = 'mine'\n[[launch]]\nmpi = '{library.family}'\n"
+        "options = ['-bind-to', 'core', '-map-by', 'hwthread']\n"
     )
     outcome = cli(
         "run", "--mpi", library.launcher, "--cluster", "mine.toml", "--no-guard", "--store", "r.db",
