@@ -85,8 +85,8 @@ def with_placement(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Launch options and placement of a launch in which no part of the placement stands twice.
 
-    Options that set a part that ``placement`` sets are left out: Open MPI 5 and Hydra do not start
-    if one is given twice. If the mapping left out allows more ranks than slots, the other one does.
+    Options that set a part that ``placement`` sets are left out: Open MPI 5 does not start if one
+    is given twice. If the mapping left out allows more ranks than slots, the other one does.
     ``tables``: the launcher's options, as :func:`~autotune.config.launcher.options_for` finds them.
     """
     left: list[str] = []
@@ -95,7 +95,7 @@ def with_placement(
         theirs = match.placement if match else {}
         if not theirs.keys() & placement.keys():
             left += words
-        elif "map_by" in own and OVERSUBSCRIBE in theirs.get("map_by", "").lower():
+        elif "map_by" in own and OVERSUBSCRIBE in theirs.get("map_by", "").lower().split(":"):
             own["map_by"] += f":{OVERSUBSCRIBE}"
     return tuple(left), own
 

@@ -53,7 +53,7 @@ def test_the_ranks_own_binding_is_told(cli: Cli, work: Path, name: str, binding:
     "name", ["openmpi-5", "mpich", pytest.param("openmpi-4.1", marks=pytest.mark.slow)]
 )
 def test_a_users_placement_replaces_that_of_the_cluster(cli: Cli, work: Path, name: str) -> None:
-    """Open MPI 5 and Hydra do not start if one is given twice."""
+    """Open MPI 5 does not start if one is given twice."""
     library = library_named(name)
     (work / "mine.toml").write_text(
         f"name = 'mine'\n[[launch]]\nmpi = '{library.family}'\n"
