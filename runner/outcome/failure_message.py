@@ -33,7 +33,7 @@ _NOISE = re.compile(
     r"has sent help message|have sent help message|orte_base_help_aggregate|"
     r"total process(es)? failed to start|^Abort is in progress|^Type '.*--help'|"
     r"^srun: (Job step|Terminating|error: .*: tasks? )|^slurmstepd: |^YOUR APPLICATION|"
-    r"^This typically|^Please see the FAQ"
+    r"^This typically|^Please see the FAQ|^pmix_ptl_base: "
 )
 _CONCLUSION = re.compile(
     r"Primary job +terminated|one or more processes exited with non-zero|has exited due to process|"

@@ -175,4 +175,4 @@ def test_the_users_own_parameter_wins_over_the_clusters(
     words += ["--mca", "btl", "self,sm", mpi_shell, "true"]
     outcome = cli("run", *words)
     assert outcome.code == 0, outcome.text
-    assert "--mca btl self,sm " in outcome.err  # data
+    assert "btl=self,sm" in outcome.err.split()  # data

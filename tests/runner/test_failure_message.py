@@ -209,6 +209,17 @@ def test_a_library_that_does_not_start_says_why_in_its_warning(text: str) -> Non
     assert set(details) <= set(telling_lines(stderr, most=4))
 
 
+def test_a_socket_that_closed_after_the_failure_is_no_reason() -> None:
+    """Open MPI 4.1.4, now and then, where a rank does not get through MPI_Init."""
+    rule = "-" * 74
+    broken = "[vm:41] pmix_ptl_base: send_msg: write failed: Broken pipe (32) [sd = 23]"
+    frame = f"{rule}\nNo components were able to be opened in the pml framework.\n{rule}"
+    first = failure_message(f"{frame}\n").words
+    assert first.startswith("No components")
+    assert failure_message(f"{broken}\n{frame}\n").words == first
+    assert failure_message(f"{frame}\n{broken}\n").words == first
+
+
 def test_a_heading_is_followed_by_its_message() -> None:
     text = "Program:     gmx mdrun\n\nFatal error:\nThere is no domain for 7 ranks.\n\nFor more see"
     words = failure_message(f"{RULE}\n{text}\n{RULE}\n").words
