@@ -32,12 +32,8 @@ def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
 
 def fixed_names(options: Sequence[str]) -> list[str]:
     """What launch options set: library parameters, variables, and the parts of the placement."""
-    places = {
-        match.option.treatment
-        for at in range(len(options))
-        if options[at].startswith("-") and (match := first_match(launcher_options(), options[at:]))
-    }
-    placement = MAPPING if "places" in places else ()
+    matches = [match for match, _ in _split(options, launcher_options()) if match]
+    placement = MAPPING if any(one.option.treatment == "places" for one in matches) else ()
     return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placement]
 
 
@@ -89,15 +85,15 @@ def with_placement(
     is given twice. If the mapping left out allows more ranks than slots, the other one does.
     ``tables``: the launcher's options, as :func:`~autotune.config.launcher.options_for` finds them.
     """
-    left: list[str] = []
+    rest: list[str] = []
     own = dict(placement)
     for match, words in _split(options, tables):
         theirs = match.placement if match else {}
         if not theirs.keys() & placement.keys():
-            left += words
+            rest += words
         elif "map_by" in own and OVERSUBSCRIBE in theirs.get("map_by", "").lower().split(":"):
             own["map_by"] += f":{OVERSUBSCRIBE}"
-    return tuple(left), own
+    return tuple(rest), own
 
 
 def _split(
