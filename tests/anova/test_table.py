@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+from autotune.anova.classwide import Choice
 from autotune.anova.table import dataset_table, read_table, study_table
-from autotune.api.classwide import class_of
+from autotune.api.classwide import class_of, in_names_here
 from autotune.datasets import load
 from autotune.errors import UsageError
-from autotune.space import Setting
+from autotune.space import Setting, load_space
 from autotune.space.commutativity import commutative_values
 from autotune.store import Store
+from benchmarks.classwide_simulation import program
 from runner.types import RunRecord
 from tests.contract.store_samples import key, ok
 from tests.refusals import refused
+from tests.space.libraries import OLD
 
 FAST, BROKEN = Setting({"eager": 4}), Setting({"eager": 1})
 
@@ -67,3 +71,13 @@ def test_only_settings_that_are_right_for_every_operation() -> None:
         for value in levels.values()
         if value is not None
     )
+
+
+def test_a_setting_of_a_dataset_gets_the_names_of_the_library_here() -> None:
+    """Recorded under Open MPI 5, proven under 4.1: sm was called vader."""
+    choice = Choice("direct", Setting({"btl_sm_eager_limit": 4096, "mpi_x": 1}), "", (), ())
+    here = replace(program("a", held_out=False), space=load_space("openmpi", OLD))
+    assert in_names_here(choice, [here]).setting == Setting(
+        {"btl_vader_eager_limit": 4096, "mpi_x": 1}
+    )
+    assert in_names_here(choice, []) is choice
