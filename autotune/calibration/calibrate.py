@@ -143,7 +143,7 @@ def _table(
     probe, probe_grid = probe_target(target, every), probe_space(space, every)
     options = {"points": option_text(every)}
     key = study_key(probe, probe_grid, STRATEGY, options, terms.seed, terms.guard)
-    with MeasuredStudy(terms.store, key, probe, probe_grid, terms.watch, whole=True) as on:
+    with MeasuredStudy(terms.store, key, probe, probe_grid, terms.watch) as on:
         history = on.evaluator.history
         budget = Budget(history, left_s).renewal()
         machine = PointMeasurement(on.evaluator, budget, STRATEGY, terms.seed)

@@ -266,7 +266,7 @@ def _study(
 ) -> MeasuredStudy:
     """One study: the search of a table, or its proof."""
     key = study_key(target, space, STRATEGY, options, terms.seed, terms.guard)
-    return MeasuredStudy(terms.store, key, target, space, terms.watch, whole=True)
+    return MeasuredStudy(terms.store, key, target, space, terms.watch)
 
 
 def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:

@@ -362,12 +362,12 @@ class MachineEvaluator:
     def pull(self, own: Mapping[int, RunRecord] | None = None) -> dict[int, HistoryEntry]:
         """Read the new runs of all workers; returns entries by the store's ids.
 
-        Of others' runs their output, command and read-back are left out; ``own``: records of this
+        The last lines of the output of others' runs are left out; ``own``: records of this
         process's runs, by the store's ids.
         """
         last = self.history.next_order - 1
         entries = {}
-        for run in self.store.runs(self.study_id, after=last, brief=True, lines=True):
+        for run in self.store.runs(self.study_id, after=last, output=False):
             entry = entry_of(run)
             if own and run.id in own:
                 entry = dataclasses.replace(entry, record=own[run.id])

@@ -39,8 +39,7 @@ class MeasuredStudy:
     """A study in one process; a context manager whose entry waits for the machine.
 
     ``evaluator`` exists from then on; its run history has what earlier sessions measured. The key
-    says whether the guard is on. ``whole``: read earlier runs with everything that they printed.
-    ``others``: the further libraries under which settings may run.
+    says whether the guard is on. ``others``: the further libraries under which settings may run.
     """
 
     def __init__(
@@ -52,12 +51,10 @@ class MeasuredStudy:
         watch: Watcher = silent,
         shared: bool = False,
         budget_s: float | None = None,
-        whole: bool = False,
         others: Sequence[OtherLibrary] = (),
     ) -> None:
         self.others = tuple(others)
         self.shared = shared
-        self.whole = whole
         self.budget_s = budget_s
         self.store = store
         target.refuse_store_inside(store.url.database)
@@ -132,9 +129,7 @@ class MeasuredStudy:
         ``others``: the targets of the other libraries, if not those of this study.
         """
         sides = dict(self._sides)
-        history = history_of(
-            self.store, study.id, self.runner.place, brief=not self.whole, lines=True
-        )
+        history = history_of(self.store, study.id, self.runner.place, brief=False)
         for other in others or ():
             sides[other.name] = replace(sides[other.name], target=other.target)
         return MachineEvaluator(

@@ -322,13 +322,13 @@ def history_of(
     study_id: int,
     place: str | None = None,
     brief: bool = True,
-    lines: bool = False,
 ) -> RunHistory:
-    """All runs of a stored study, as seen from a place.
+    """All runs of a stored study, as seen from a place, without the last lines of their output.
 
-    ``brief``: without their output; ``lines``: with their printed lines all the same.
+    ``brief``: only what their speed and their outcome need. A study that goes on also learns from
+    their read-back, their further figures and their printed lines.
     """
-    runs = store.runs(study_id, brief=brief, lines=lines or not brief)
+    runs = store.runs(study_id, brief=brief, output=False)
     history = RunHistory.of(map(entry_of, runs), place)
     first = first_runs_of(store.documents(study_id, FIRST_RUN).values())
     history.first_runs = sorted(first, key=lambda run: run.order)

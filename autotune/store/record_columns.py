@@ -55,8 +55,8 @@ COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
 """Names of the columns of a record."""
 OUTPUT = ("stdout_tail", "stderr_tail")
 """Columns with the program's output, 2 kB per run and more."""
-WIDE = (*OUTPUT, *_JSON)
-"""Columns that are long and irrelevant to the speed of a run."""
+DETAILS = _JSON
+"""Long columns that are irrelevant to the speed of a run: what was launched, further figures."""
 
 
 def storable(record: RunRecord) -> RunRecord:
@@ -104,8 +104,8 @@ def to_columns(record: RunRecord) -> dict[str, Any]:
 class Rows:
     """Inverse of :func:`to_columns`, for rows with these columns in order.
 
-    Records share no mutable value with each other. Without the columns in ``WIDE`` their fields are
-    empty. Raises WorkError for a row that autotune did not write.
+    Records share no mutable value with each other. Without the columns in ``OUTPUT`` and
+    ``DETAILS`` their fields are empty. Raises WorkError for a row that autotune did not write.
     """
 
     def __init__(self, names: Sequence[str]) -> None:

@@ -31,7 +31,14 @@ from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, StoredRun
 from autotune.store.printed import apply_change, printed_of, store_lines
 from autotune.store.read_backs import keep_read_back, read_back_of
-from autotune.store.record_columns import PRINTED_COLUMNS, WIDE, Rows, storable, to_columns
+from autotune.store.record_columns import (
+    DETAILS,
+    OUTPUT,
+    PRINTED_COLUMNS,
+    Rows,
+    storable,
+    to_columns,
+)
 from autotune.store.row_checks import all_rows, pause_collection, refuse
 from autotune.store.text import DamagedRow, canonical, clean, load_object
 from autotune.store.trials import hash_of, unknown_trial
@@ -119,6 +126,7 @@ def listing(
     after: int | None = None,
     brief: bool = False,
     lines: bool | None = None,
+    output: bool | None = None,
 ) -> list[StoredRun]:
     """Runs of a study that meet the conditions; see :meth:`autotune.store.Store.runs`."""
     conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
@@ -132,7 +140,8 @@ def listing(
         conditions.append(of_phase(phases))
     if states is not None:
         conditions.append(s.run.c.state.in_(states))
-    return _load(connection, conditions, brief, not brief if lines is None else lines)
+    lines = not brief if lines is None else lines
+    return _load(connection, conditions, brief, lines, not brief if output is None else output)
 
 
 def page_conditions(
@@ -180,7 +189,8 @@ def page(connection: Connection, study_id: int, first: int, size: int) -> list[S
     if not numbers:
         return []
     ends = s.run.c.number.between(numbers[0], numbers[-1])
-    return _load(connection, [s.run.c.study_id == study_id, ends], brief=True, lines=False)
+    in_page = [s.run.c.study_id == study_id, ends]
+    return _load(connection, in_page, brief=True, lines=False, output=False)
 
 
 def read_through(connection: Connection, study_id: int) -> None:
@@ -214,9 +224,14 @@ def _load(
     conditions: list[ColumnElement[bool]],
     brief: bool = False,
     lines: bool = True,
+    output: bool = True,
 ) -> list[StoredRun]:
     source = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    left_out = (*(WIDE if brief else ()), *(() if lines else PRINTED_COLUMNS))
+    left_out = (
+        *(DETAILS if brief else ()),
+        *(() if output else OUTPUT),
+        *(() if lines else PRINTED_COLUMNS),
+    )
     run_columns = [column for column in s.run.c if column.name not in left_out]
     query = select(*run_columns, s.trial.c.number.label("trial")).select_from(source)
     query = query.where(*conditions)

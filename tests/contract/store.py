@@ -22,7 +22,7 @@ from sqlalchemy import text
 from autotune.errors import UsageError
 from autotune.store import RUNNING, OwnerProcess, Store, run_columns
 from autotune.store.model import HostRuns
-from autotune.store.record_columns import WIDE, storable
+from autotune.store.record_columns import DETAILS, OUTPUT, storable
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 from tests.refusals import refused
@@ -361,10 +361,15 @@ class StoreContract:
         (brief,) = store.runs(study.id, brief=True)
         assert found.record == record
         assert list(found.record.read_back) == ["z", "b", "a"]
-        left_out = {name: getattr(default, name) for name in (*WIDE, "read_back", "printed")}
+        left_out = {
+            name: getattr(default, name) for name in (*OUTPUT, *DETAILS, "read_back", "printed")
+        }
         assert brief.record == dataclasses.replace(record, **left_out)
         (brief,) = store.runs(study.id, brief=True, lines=True)
         assert brief.record.printed == record.printed
+        (quiet,) = store.runs(study.id, output=False)
+        no_output = {name: getattr(default, name) for name in OUTPUT}
+        assert quiet.record == dataclasses.replace(record, **no_output)
 
     @settings(
         max_examples=60,
