@@ -16,6 +16,7 @@ from runner.mpi.library import Library
 from runner.mpi.openmpi.traffic import idle_under
 from runner.mpi.openmpi.ucx import (
     UCX_LINE,
+    UNNAMED,
     logging_ucx,
     parse_ucx_log,
     ucx_logs,
@@ -67,6 +68,21 @@ def test_a_log_is_understood() -> None:
         "intra-node": ("sysv/memory", "cma/memory"),
         "inter-node": ("tcp/eth0.2",),
     }
+
+
+def test_a_log_of_an_older_ucx_is_understood() -> None:
+    """UCX 1.13.1, of Debian 12; the second context is that of osc/ucx."""
+    lines = [
+        "ep_cfg[0]: tag(self/memory0 cma/memory)",
+        "ep_cfg[1]: tag(sysv/memory cma/memory)",
+        "ep_cfg[0]: rma(self/memory0 sysv/memory posix/memory) amo(self/memory0)",
+        "ep_cfg[1]: rma(sysv/memory posix/memory) amo(sysv/memory posix/memory)",
+        "ep_cfg[2]: rma_am(tcp/lo) amo_am(tcp/lo)",
+    ]
+    begin = "[1795906270.801888] [vm:16440:0]      ucp_worker.c:1763 UCX  INFO    "
+    log = parse_ucx_log(["\n".join(f"{begin}{line}" for line in lines)])
+    assert log.lanes == {UNNAMED: ("sysv/memory", "cma/memory")}
+    assert log.window_lanes == ("sysv/memory", "posix/memory", "tcp/lo")
 
 
 @case_table("text", ["", "\0\0 UCX", "UCX_* env variables: ", "cfg#1 intra-node"])

@@ -33,8 +33,11 @@ _NAMES = re.compile(r"(pml|osc)$|(pml_ucx|osc_ucx|opal_common_ucx)_\w+$")
 """Library parameters that can bring UCX into a run."""
 _READ = re.compile(r"UCX_\* env variables?: (.*)")
 _UNUSED_LINE = re.compile(r"unused environment variables?: (.*)")
-_LANES = re.compile(r"(self|intra-node|inter-node) cfg#\d+ ((?:\w+\([^)]*\) *)+)")
-_WINDOW_LANES = re.compile(r"rma\(([^)]*)\)")
+_LANES = re.compile(
+    r"(?:(self|intra-node|inter-node) cfg#\d+|ep_cfg\[\d+\]:) ((?:\w+\([^)]*\) *)+)"
+)
+"""What a kind of connection uses; UCX 1.13 and older do not name the kind."""
+_WINDOW_LANES = re.compile(r"rma(?:_am)?\(([^)]*)\)")
 _ERROR = re.compile(r"UCX +ERROR +(.*)")
 _NO_WAY = re.compile(r"UCX +ERROR +no [a-z ]*transport to [^:]*: (.*)")
 _TRANSPORTS = {
@@ -48,6 +51,8 @@ _TRANSPORTS = {
 _LANE = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.:-]+)")
 _MOVES = re.compile(r"UCX_(RNDV|ZCOPY|BCOPY|PROTO)_")
 """Variables that may change the sizes from which a protocol is used."""
+UNNAMED = "unnamed"
+"""The kind of all connections in logs that do not name it."""
 _MOST_TABLES = 64
 """With more ranks on other machines no tables are requested: the launcher forwards each line."""
 _MOST_BYTES = 256 * 1024
@@ -59,9 +64,10 @@ class UcxLog:
     """The logs of all ranks of one run.
 
     ``read`` maps the variables that UCX read to their values, ``unused_hints`` the unused variables
-    to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to the
-    transports and devices, such as ("sysv/memory", "cma/memory"). ``window_lanes`` are those of
-    windows of ``osc/ucx``. ``tables`` are the protocols by message size.
+    to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node``, or
+    :data:`UNNAMED`, to the transports and devices, such as ("sysv/memory", "cma/memory").
+    ``window_lanes`` are those of windows of ``osc/ucx``. ``tables`` are the protocols by message
+    size.
     """
 
     ranks: int
@@ -144,13 +150,19 @@ def parse_ucx_log(texts: list[str]) -> UcxLog:
             read |= {name: value for name, sign, value in pairs if sign}
         elif match := _UNUSED_LINE.search(line):
             hints |= _unused_hints(match[1])
-        elif (match := _LANES.search(line)) and match[1] != "self":
+        elif (match := _LANES.search(line)) and not _is_own(match):
             operations = "".join(_WINDOW_LANES.findall(match[2]))
             windows |= dict.fromkeys(_LANE.findall(operations))
             if "tag(" in match[2]:
-                lanes.setdefault(match[1], {}).update(dict.fromkeys(_LANE.findall(match[2])))
+                kind = match[1] or UNNAMED
+                lanes.setdefault(kind, {}).update(dict.fromkeys(_LANE.findall(match[2])))
     kinds = {kind: tuple(names) for kind, names in lanes.items()}
     return UcxLog(len(texts), read, hints, kinds, tuple(windows), parse_tables(texts))
+
+
+def _is_own(connection: re.Match[str]) -> bool:
+    """Whether it is a rank's connection to itself."""
+    return connection[1] == "self" or (not connection[1] and "self/" in connection[2])
 
 
 def _unused_hints(text: str) -> dict[str, str]:
