@@ -136,6 +136,8 @@ def test_a_job_that_ends_in_a_search(place: Place, how: str, fault: Callable[[st
         job = place.submit(place.search)
     else:
         place.wait(lambda: find("slurm").states([job])[job] == "pending", "queue")
+        # Slurm waits two minutes; a node that still has the job refuses it, and is drained.
+        place.wait(lambda: not carrying(f"slurmstepd: [{job}."), "the end of the job's daemons")
         output(["scontrol", "update", f"jobid={job}", "StartTime=now"])
         if how == "node":  # It registers again by itself, or is brought back.
             words = ["scontrol", "update", f"nodename={node}", "state=resume"]
