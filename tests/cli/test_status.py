@@ -201,8 +201,8 @@ def test_the_submitter_hears_of_a_lost_worker(library: object, work: Path, line:
         env=os.environ | {"AUTOTUNE_LOCK_FILE": str(work / "lock")},
     )  # fmt: skip
     assert submitter.stderr is not None
-    said = (re.search(r"submitted to local: (\d+), (\d+)", line) for line in submitter.stderr)
-    found = next(filter(None, said), None)
+    matches = (re.search(r"submitted to local: (\d+), (\d+)", line) for line in submitter.stderr)
+    found = next(filter(None, matches), None)
     assert found is not None
     until("a first trial", lambda: trials(work))
     os.kill(int(found[1]), signal.SIGKILL)
