@@ -39,7 +39,7 @@ def passed() -> tuple[str, ...]:
 
 @pytest.mark.mpi
 @pytest.mark.slow
-def test_a_reader_passes_eight_files_to_a_trial_and_six_in_a_proof(
+def test_a_reader_passes_eight_files_to_the_fork_and_six_in_a_proof(
     cli: Cli, library: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ways: set[tuple[str, ...]] = set()
@@ -60,11 +60,15 @@ def test_a_reader_passes_eight_files_to_a_trial_and_six_in_a_proof(
     ways = {tuple(file for file in way if file != traced) for way in ways}
     # The test's own frame stands for client.py, whose method it replaced.
     ways = {(*way[:-1], "runner/supervise/client.py", way[-1]) for way in ways}
-    # The bench decides when the default runs.
-    searches = [[file for file in way if file != BENCH] for way in ways if LOOP in way]
-    assert searches
-    assert all(len(way) <= 8 for way in searches), searches
+    searches = [way for way in ways if LOOP in way]
+    trials = [way for way in searches if BENCH not in way]
+    assert trials
+    assert all(len(way) <= 8 for way in trials), trials
     after = [way[way.index(PROCEDURE) :] for way in ways if PROCEDURE in way]
     proofs = [way for way in after if way[1] == PROOF]
     assert proofs
     assert all(len(way) <= 6 for way in proofs), proofs
+    # The bench decides when the default runs; since it has a file of its own, this way has nine.
+    if longer := [way for way in searches if len(way) > 8]:
+        assert all(len(way) == 9 and BENCH in way for way in longer), longer
+        pytest.xfail("the way to a run of the default has nine files, with the bench")
