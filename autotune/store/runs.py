@@ -125,8 +125,7 @@ def listing(
     states: Collection[str] | None,
     after: int | None = None,
     brief: bool = False,
-    lines: bool | None = None,
-    output: bool | None = None,
+    output: bool = True,
 ) -> list[StoredRun]:
     """Runs of a study that meet the conditions; see :meth:`autotune.store.Store.runs`."""
     conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
@@ -140,8 +139,7 @@ def listing(
         conditions.append(of_phase(phases))
     if states is not None:
         conditions.append(s.run.c.state.in_(states))
-    lines = not brief if lines is None else lines
-    return _load(connection, conditions, brief, lines, not brief if output is None else output)
+    return _load(connection, conditions, brief, output)
 
 
 def page_conditions(
@@ -190,7 +188,7 @@ def page(connection: Connection, study_id: int, first: int, size: int) -> list[S
         return []
     ends = s.run.c.number.between(numbers[0], numbers[-1])
     in_page = [s.run.c.study_id == study_id, ends]
-    return _load(connection, in_page, brief=True, lines=False, output=False)
+    return _load(connection, in_page, brief=True)
 
 
 def read_through(connection: Connection, study_id: int) -> None:
@@ -223,14 +221,12 @@ def _load(
     connection: Connection,
     conditions: list[ColumnElement[bool]],
     brief: bool = False,
-    lines: bool = True,
     output: bool = True,
 ) -> list[StoredRun]:
     source = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
     left_out = (
-        *(DETAILS if brief else ()),
-        *(() if output else OUTPUT),
-        *(() if lines else PRINTED_COLUMNS),
+        *((*DETAILS, *PRINTED_COLUMNS) if brief else ()),
+        *(OUTPUT if brief or not output else ()),
     )
     run_columns = [column for column in s.run.c if column.name not in left_out]
     query = select(*run_columns, s.trial.c.number.label("trial")).select_from(source)
@@ -245,8 +241,8 @@ def _load(
         rows = sorted(all_rows(connection, query, optional=("trial",)), key=order)
         # Queried last: the outcome of a run that another worker stores meanwhile then exists, too.
         outcomes = {} if brief else read_back_of(connection, conditions)
-        lists = printed_of(connection, conditions) if lines else {}
-        own = itemgetter(*map(names.index, PRINTED_COLUMNS)) if lines else None
+        lists = {} if brief else printed_of(connection, conditions)
+        own = None if brief else itemgetter(*map(names.index, PRINTED_COLUMNS))
         runs = []
         for row in rows:
             try:

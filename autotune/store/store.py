@@ -422,28 +422,17 @@ class Store(StudyFigures, WorkerClaims):
         states: Collection[str] | None = None,
         after: int | None = None,
         brief: bool = False,
-        lines: bool | None = None,
-        output: bool | None = None,
+        output: bool = True,
     ) -> list[StoredRun]:
         """Runs in chronological order; phase "confirm" selects "confirm:r1", too.
 
-        ``after``: only runs with a larger ``order``. ``brief``: without output, command, bindings,
-        read-back, inherited values and ``extra``, which are empty; this reads a large study many
-        times faster. ``lines``: include the printed lines; ``output``: include the last lines of
-        the output; by default both only without ``brief``.
+        ``after``: only runs with a larger ``order``. ``brief``: without output, printed lines,
+        command, bindings, read-back, inherited values and ``extra``, which are empty; this reads a
+        large study many times faster. ``output``: include the last lines of the output.
         """
         with self._database.read() as connection:
             return runs.listing(
-                connection,
-                study_id,
-                trial_id,
-                setting_key,
-                phases,
-                states,
-                after,
-                brief,
-                lines,
-                output,
+                connection, study_id, trial_id, setting_key, phases, states, after, brief, output
             )
 
     def run_page(self, study_id: int, first: int, size: int) -> list[StoredRun]:

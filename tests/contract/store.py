@@ -365,8 +365,6 @@ class StoreContract:
             name: getattr(default, name) for name in (*OUTPUT, *DETAILS, "read_back", "printed")
         }
         assert brief.record == dataclasses.replace(record, **left_out)
-        (brief,) = store.runs(study.id, brief=True, lines=True)
-        assert brief.record.printed == record.printed
         (quiet,) = store.runs(study.id, output=False)
         no_output = {name: getattr(default, name) for name in OUTPUT}
         assert quiet.record == dataclasses.replace(record, **no_output)

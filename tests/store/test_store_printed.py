@@ -21,7 +21,7 @@ def test_200_runs_of_1000_lines_are_little_more_than_one(tmp_path: Path) -> None
         study = store.study(key())
         for n in range(200):
             store.add_run(study.id, None, "default", 0, n, ok(1.0, printed=printed(n)))
-        found = store.runs(study.id, brief=True, lines=True)
+        found = store.runs(study.id, output=False)
         assert [set(run.record.printed.lines) for run in found if run.record.printed] == [
             set(printed(n).lines) for n in range(200)
         ]
