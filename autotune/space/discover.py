@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import math
 from collections.abc import Iterable
 
 from autotune.errors import UsageError
@@ -96,8 +97,9 @@ def guess_levels(info: ParamInfo) -> str | list[int] | list[float] | None:
     if info.enum:
         return None if is_flags(info) or not _worthwhile(info.enum) else "enum"
     if info.type == "double":
-        number = _number(info.default)
-        return [number / 2, number * 2] if number and number > 0 else None
+        middle = _number(info.default) or 0.0
+        levels = [middle / 2, middle * 2]
+        return levels if all(0 < level < math.inf for level in levels) else None
     if info.type not in _INTEGERS:
         return None
     number = _number(info.default)

@@ -8,6 +8,7 @@ seen while it runs (:mod:`runner.supervise.inner_launcher`).
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -113,7 +114,7 @@ def _limit(words: list[str], place: LineParts) -> None:
         limit_s = float(match[1]) * _UNITS[match[2]] if match else 0.0
     except ValueError:
         limit_s = 0.0
-    if limit_s > 0:
+    if 0 < limit_s < math.inf:
         place.options += ["--timeout", f"{limit_s:g}s"]
 
 

@@ -75,12 +75,21 @@ def test_the_file_that_is_started_passes_the_check(library: Library, tmp_path: P
     assert all(f"[parameters.{info.name}]" in text for info in infos)
 
 
+ENDLESS = ("inf", "-inf", "nan", "1e308", "9" * 400, "5e-324")
+"""Defaults around which no finite levels lie."""
+
+
+@case_table("default", ENDLESS)
+def test_no_levels_are_guessed_around_an_endless_number(default: str) -> None:
+    assert guess_levels(ParamInfo("odd", "double", default)) is None
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     st.text(),
     st.text(max_size=8),
     st.sampled_from(["int", "unsigned", "size_t", "bool", "string", "double"]),
-    st.sampled_from(["0", "1", "17", "-1", "1e3", "nan", "inf", "", "auto", "99999999999999"]),
+    st.sampled_from([*ENDLESS, "0", "1", "17", "-1", "1e3", "", "auto", "99999999999999"]),
 )
 def test_any_description_gives_a_file_that_loads(
     tmp_path_factory: pytest.TempPathFactory, text: str, word: str, kind: str, default: str

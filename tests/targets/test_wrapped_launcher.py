@@ -28,6 +28,7 @@ TYPED = {
     "time -p mpirun -n 2 ./a": "autotune run -- mpirun -n 2 ./a",
     "nohup /opt/bin/mpiexec -n 2 ./a": "autotune run -- /opt/bin/mpiexec -n 2 ./a",
     "timeout -k 5 1.5m mpirun -n 2 ./a": "autotune run --timeout 90s -- mpirun -n 2 ./a",
+    f"timeout {'9' * 400} mpirun -n 2 ./a": "autotune run -- mpirun -n 2 ./a",
     "taskset -c 0,2-3 mpirun -n 2 ./a": "autotune run --cluster NAME -- mpirun -n 2 ./a",
     "nice -n 5 mpirun -n 2 ./a": "nice -n 5 autotune run -- mpirun -n 2 ./a",
     "numactl -i all mpirun -n 2 ./a x": "autotune run -- mpirun -n 2 numactl -i all ./a x",
