@@ -32,6 +32,7 @@ from typing import Any
 
 from benchmarks.common import ROOT, run_benchmark
 from runner.files import write_atomically
+from runner.supervise.process_tree import become_subreaper, end_everything
 
 AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
     "measurement": (
@@ -213,6 +214,8 @@ def look_for(defect: Defect, limit_s: float) -> dict[str, Any]:
             except subprocess.TimeoutExpired:
                 outcome = "not within the time"
                 break
+            finally:
+                end_everything()
             if done.returncode not in (0, 5):
                 outcome = "found"
                 failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
@@ -237,6 +240,7 @@ def main() -> int:
     arguments.add_argument("--only", type=int, nargs="+")
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
+    become_subreaper()
     if not given.list.exists():
         rows = ",\n".join(f" {json.dumps(asdict(defect))}" for defect in draw(given.seed))
         write_atomically(given.list, f"[\n{rows}\n]\n")

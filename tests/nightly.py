@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from runner.lock import MachineLock
 from runner.machine import describe_machine
+from runner.supervise.process_tree import descendants
 from tests.revision import ROOT, code_of_now
 from tests.skips import remedy
 
@@ -85,6 +86,10 @@ def kept(folder: Path) -> dict[str, Result]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
+    """End a part and all it started; ranks of a launcher have process groups of their own."""
+    for pid in descendants(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -34,7 +34,7 @@ def test_a_part_runs_again_only_if_it_failed_or_the_code_changed(tmp_path: Path)
 def test_a_part_ends_at_its_limit_with_all_it_started(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    child = f"import os; os.system('while :; do echo >> {file}; sleep 0.02; done')"
+    child = f"import os; os.system('setsid sh -c \"while :; do echo >> {file}; sleep 0.02; done\"')"
     assert run_all([part("1", child)], tmp_path, limit=1)["1"][0] == 124
     size = file.stat().st_size
     time.sleep(0.1)
