@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from autotune.comparison.comparison_document import (
@@ -48,8 +50,8 @@ class ComparisonOutcome:
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     fresh: Comparison | None = None
     """The comparison on pairs after the decision (:mod:`autotune.study.fresh_pairs`), if any."""
-    next_step: NextStep | None = None
-    """What would decide the comparison if it is open."""
+    step: Callable[[], NextStep | None] = lambda: None
+    """Estimates :attr:`next_step`, which takes up to half a second."""
     failed: str = ""
     guarded: bool = True
     round: int = 1
@@ -77,6 +79,11 @@ class ComparisonOutcome:
         if self.contradictions:
             return "contradicted"
         return self.decision.outcome if self.guarded else "unguarded"
+
+    @cached_property
+    def next_step(self) -> NextStep | None:
+        """What would decide the comparison if it is open."""
+        return self.step() if self.guarded and not self.failed else None
 
     @property
     def words(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from autotune.comparison.comparison_document import (
@@ -286,9 +287,7 @@ def outcome_of(
         findings = tuple(output(evaluator.history, second, request.first))
     failure = _failure([e for e in entries if e.key == second.key and e.counts], has_ranks)
     bounds = Budget(evaluator.history, request.budget_s, request.max_runs)
-    step = compare_step(
-        proof, request.plan, pairs, bounds, warm_ups=1 if request.other is None else 2
-    )
+    warm_ups = 1 if request.other is None else 2
     return ComparisonOutcome(
         study=study,
         decision=decision,
@@ -306,7 +305,7 @@ def outcome_of(
         findings=findings,
         fresh=None if after is None else after.fresh,
         failed=failure,
-        next_step=step if request.guard and not failure else None,
+        step=partial(compare_step, proof, request.plan, pairs, bounds, warm_ups),
         guarded=request.guard,
         round=int(blocks.phase.split(":")[1]) + 1,
         libraries=request.libraries,
