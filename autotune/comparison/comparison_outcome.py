@@ -50,8 +50,8 @@ class ComparisonOutcome:
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     fresh: Comparison | None = None
     """The comparison on pairs after the decision (:mod:`autotune.study.fresh_pairs`), if any."""
-    step: Callable[[], NextStep | None] = lambda: None
-    """Estimates :attr:`next_step`, which takes up to half a second."""
+    step: Callable[[], NextStep | None] | None = None
+    """Estimates :attr:`next_step`, which takes up to half a second; None if there is none."""
     failed: str = ""
     guarded: bool = True
     round: int = 1
@@ -83,7 +83,9 @@ class ComparisonOutcome:
     @cached_property
     def next_step(self) -> NextStep | None:
         """What would decide the comparison if it is open."""
-        return self.step() if self.guarded and not self.failed else None
+        if self.step is None or self.failed or not self.guarded:
+            return None
+        return self.step()
 
     @property
     def words(self) -> str:
