@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from autotune.report.figures import COLOURS, INK, Mark, curve, dots, drawing
+from autotune.report.figures import COLOURS, INK, Mark, bars, curve, dots, drawing
 
 FOLDER = Path(__file__).parents[1] / "figures"
 DATA = FOLDER / "data"
@@ -27,9 +27,16 @@ def _curve(data: dict[str, Any]) -> str:
     return curve(lines, data["title"], data["x"], data["y"])
 
 
+def _marks(data: dict[str, Any]) -> list[Mark]:
+    return [Mark(*row[:5], highlight=bool(row[5])) for row in data["marks"]]
+
+
+def _bars(data: dict[str, Any]) -> str:
+    return bars(data["title"], data["x"], _marks(data))
+
+
 def _dots(data: dict[str, Any]) -> str:
-    marks = [Mark(*row[:5], highlight=bool(row[5])) for row in data["marks"]]
-    return dots(data["title"], data["x"], marks, data["reference"])
+    return dots(data["title"], data["x"], _marks(data), data["reference"])
 
 
 def _blocks(data: dict[str, Any]) -> str:
@@ -88,6 +95,7 @@ def _race(data: dict[str, Any]) -> str:
 
 
 KINDS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "bars": _bars,
     "blocks": _blocks,
     "curve": _curve,
     "dots": _dots,

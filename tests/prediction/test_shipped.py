@@ -16,14 +16,17 @@ from tests.cli.conftest import Cli
 DATASETS = Path(__file__).parents[2] / "datasets"
 SHIPPED = tuple(sorted(place for place in DATASETS.iterdir() if place.is_dir()))
 CALIBRATED = tuple(place for place in SHIPPED if (place / "calibration.json").is_file())
-"""Those with a calibration; the model learns from all others."""
+"""Those with a calibration."""
+EXPERIMENTS = ("grid-thesis-testbed",)
+"""With them the model is worse; see docs/results/sources.md.  It learns from all others."""
 LEARNED = tuple(place for place in CALIBRATED if "report" not in place.name)
 """Those from which the effects of programs are learned; the others are for reporting only."""
 
 
 def test_it_is_made_from_the_recorded_runs() -> None:
     """Whoever changes a dataset trains again: autotune train --from ... -o, see docs."""
-    known = training_set([place for place in SHIPPED if place not in CALIBRATED])
+    others = [p for p in SHIPPED if p not in CALIBRATED and p.name not in EXPERIMENTS]
+    known = training_set(others)
     assert find_model().about.data_hash == known.hash
 
 
