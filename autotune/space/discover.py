@@ -103,7 +103,7 @@ def guess_levels(info: ParamInfo) -> str | list[int] | list[float] | None:
     if info.type not in _INTEGERS:
         return None
     number = _number(info.default)
-    if number is None or not 0 < number < 2**40:
+    if number is None or not 1 <= number < 2**40:
         return None
     whole = int(number)
     around = (whole // 4, whole // 2, whole * 2, whole * 4)
