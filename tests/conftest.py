@@ -35,9 +35,11 @@ TESTS = Path(__file__).parent
 # Ten thousand tests are collected in each process, and all of them stay: nothing to look for.
 gc.disable()
 
-# A slow machine is no failure: properties have no time limit.
-settings.register_profile("autotune", deadline=None)
-settings.load_profile("autotune")
+# A slow machine is no failure: properties have no time limit.  The plain suite tries the same
+# examples in each run, and the nightly run tries others (--hypothesis-profile random).
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.register_profile("random", deadline=None, print_blob=True)
+settings.load_profile("repeatable")
 
 # A shell lets what it starts in the background ignore SIGINT, and so do all processes below. Tests
 # of Ctrl-C need it.

@@ -29,7 +29,11 @@ from tests.revision import ROOT, code_of_now
 from tests.skips import remedy
 
 VARIABLES = {"PYTHONPATH": f"{ROOT}", "AUTOTUNE_TEST_MPIS": "all", "AUTOTUNE_CHAOS_KILLS": "200"}
-PYTEST = ("pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "-m")
+PYTEST = (
+    *("pytest", "-q", "-rfEs", "-p", "no:cacheprovider"),
+    *("--hypothesis-profile", "random", "-m"),  # Other examples than those of the plain suite.
+)
+PROPERTIES = "hypothesis and not slow and not chaos"
 LIBRARIES = "tests/contract/test_mpi_library_contract.py"  # Whole: large ones are here only.
 FUZZ = {"fuzz": "tests.fuzz.long --tries 100000 --seconds 20 --only"}
 if importlib.util.find_spec("atheris"):
@@ -65,6 +69,7 @@ def all_parts(files: Iterable[str]) -> list[Part]:
     return [
         Part(f"libraries {LIBRARIES}", (*PYTEST, "not chaos", LIBRARIES)),
         *(Part(f"slow {file}", (*PYTEST, "slow", file)) for file in slow),
+        Part("properties", (*PYTEST, PROPERTIES, "tests")),
         *(Part(f"simulation {s}", tuple(f"benchmarks.{s}".split())) for s in SIMULATIONS),
         *(Part(f"{kind} {name}", (*FUZZ[kind].split(), name)) for kind in FUZZ for name in PARSERS),
         *(Part(f"chaos {file}", (*PYTEST, "chaos", file), alone=True) for file in chaos),

@@ -5,7 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from tests.nightly import Part, all_parts, run_all, skips, table
+from hypothesis import settings
+
+from tests.nightly import PROPERTIES, Part, all_parts, run_all, skips, table
+
+AT_IMPORT = settings()
+"""What the properties of a file have that is imported when this one is."""
 
 
 def part(name: str, code: str, alone: bool = False) -> Part:
@@ -49,6 +54,13 @@ def test_parts_of_chaos_are_the_last_and_nothing_runs_beside(tmp_path: Path) -> 
     code = f"import os, time; os.mkdir('{here}'); time.sleep(0.2); os.rmdir('{here}')"
     results = run_all([part(name, code, alone=True) for name in "ab"], tmp_path)
     assert [code for code, *_ in results.values()] == [0, 0]
+
+
+def test_properties_have_the_same_examples_in_each_plain_run_and_others_at_night() -> None:
+    (properties,) = [one for one in all_parts([]) if PROPERTIES in one.command]
+    profile = properties.command[properties.command.index("--hypothesis-profile") + 1]
+    assert not settings.get_profile(profile).derandomize
+    assert AT_IMPORT.derandomize
 
 
 def test_a_skip_says_how_to_get_what_is_missing(tmp_path: Path) -> None:

@@ -372,7 +372,6 @@ class StoreContract:
     @settings(
         max_examples=60,
         deadline=None,
-        derandomize=True,
         suppress_health_check=list(
             HealthCheck
         ),  # one store for all examples, one test per back-end

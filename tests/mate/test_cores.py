@@ -250,7 +250,7 @@ QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 @given(*ARGUMENTS)
 @example(FIXED, 2, "home", 1)
-@settings(QUIET, max_examples=12, derandomize=True)
+@settings(QUIET, max_examples=12)
 def test_both_cores_agree(job: Job, workers: int, queue: str, seed: int | None) -> None:
     agree(job, workers, queue, seed)
 

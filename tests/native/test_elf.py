@@ -317,7 +317,7 @@ WHOLE = [made(NEAR, model).object_code for model in ("far", "near")]
 
 
 @given(st.sampled_from(WHOLE), st.integers(0, 5000), st.binary(min_size=1, max_size=8))
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400, deadline=None)
 def test_a_damaged_object_is_refused_or_loaded(whole: bytes, at: int, bad: bytes) -> None:
     """Nothing but the one exception comes out, and no memory beside the own is written."""
     at %= len(whole)

@@ -13,10 +13,10 @@ from scipy.stats import chisquare
 
 from autotune.stats import DefaultLevel, design, drift_blocks
 
-repeatable = settings(max_examples=60, derandomize=True, deadline=None)
+few = settings(max_examples=60)
 
 
-@repeatable
+@few
 @given(st.integers(2, 5), st.integers(0, 30), st.integers(0, 1000))
 def test_blocks_are_complete(settings: int, blocks: int, seed: int) -> None:
     order = design(settings, blocks, np.random.default_rng(seed))
@@ -57,7 +57,7 @@ def test_a_lasting_step_marks_the_shorter_side() -> None:
     assert drift_blocks(times) == list(range(14, 20))
 
 
-@repeatable
+@few
 @given(st.integers(0, 10**6))
 def test_single_outliers_are_no_drift(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -103,7 +103,7 @@ def test_one_slow_run_of_the_default_does_not_flatter_its_neighbours() -> None:
     assert ratios == pytest.approx(1.0)
 
 
-@repeatable
+@few
 @given(st.lists(st.floats(0.1, 10), min_size=3, max_size=20), st.floats(0.1, 10))
 def test_ratios_know_no_unit(times, unit: float) -> None:
     is_default = [i % 2 == 0 for i in range(len(times))]

@@ -75,7 +75,7 @@ def test_wilcoxon_interval_by_hand() -> None:
     assert math.log1p(c.hi) == pytest.approx(walsh[-9])
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(pairs, st.sampled_from(["sign", "wilcoxon"]))
 def test_swapping_the_two_mirrors_the_result(blocks, method) -> None:
     one, two = zip(*blocks, strict=True)
@@ -87,7 +87,7 @@ def test_swapping_the_two_mirrors_the_result(blocks, method) -> None:
     assert ab.lo <= ab.gain <= ab.hi
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(pairs, st.floats(0.2, 50), st.sampled_from(["sign", "wilcoxon"]))
 def test_censoring_only_widens(blocks, limit: float, method) -> None:
     default, candidate = map(list, zip(*blocks, strict=True))
@@ -107,7 +107,7 @@ def test_censoring_only_widens(blocks, limit: float, method) -> None:
         assert cut.gain == pytest.approx(full.gain)
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.integers(-1, 1)), min_size=6, max_size=40),
     st.sampled_from(["sign", "wilcoxon"]),

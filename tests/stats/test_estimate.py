@@ -17,7 +17,7 @@ from autotune.stats import detect_resolution, estimate
 from benchmarks.harness.simulated_times import NOISES
 from tests.case_table import case_table
 
-repeatable = settings(max_examples=60, derandomize=True, deadline=None)
+few = settings(max_examples=60)
 times = st.lists(st.floats(0.01, 1e3), min_size=1, max_size=30)
 
 
@@ -27,7 +27,7 @@ def warned(values, code: str, **options) -> Mapping[str, Any] | None:
     return found.get(code)
 
 
-@repeatable
+@few
 @given(times)
 def test_interval_holds_the_median_and_is_made_of_runs(values) -> None:
     e = estimate(values)
@@ -37,7 +37,7 @@ def test_interval_holds_the_median_and_is_made_of_runs(values) -> None:
     assert (e.level >= 0.95) == e.interval
 
 
-@repeatable
+@few
 @given(times, st.floats(0.1, 10))
 def test_a_change_of_unit_changes_nothing_else(values, unit: float) -> None:
     one, two = estimate(values), estimate([v * unit for v in values])
@@ -83,7 +83,7 @@ def test_median_is_a_lower_bound_when_half_are_censored() -> None:
     assert e.median == pytest.approx(1.15)
 
 
-@repeatable
+@few
 @given(st.lists(st.floats(0.5, 2), min_size=6, max_size=25), st.floats(0.6, 2))
 def test_censoring_only_widens_what_the_full_data_say(values, limit: float) -> None:
     full = estimate(values)
@@ -114,7 +114,7 @@ def test_resolution_of_a_metric(values, step) -> None:
     assert found is None if step is None else found == pytest.approx(step)
 
 
-@repeatable
+@few
 @given(st.lists(st.integers(50, 400), min_size=1, max_size=40), st.sampled_from([0.01, 0.1, 1.0]))
 def test_values_are_multiples_of_the_resolution_found(counts, step: float) -> None:
     values = [k * step for k in counts]

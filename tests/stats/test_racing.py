@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autotune.stats import finalists, next_run, noise_of, posterior, time_limit
 
-repeatable = settings(max_examples=60, derandomize=True, deadline=None)
+few = settings(max_examples=60)
 ratio_lists = st.lists(
     st.lists(st.one_of(st.floats(0.2, 20), st.just(math.inf)), max_size=5), min_size=1, max_size=12
 )
@@ -55,7 +55,7 @@ def test_nothing_to_decide_ends_the_race() -> None:
     assert next_run([[math.inf], [math.inf]], 0.01) is None
 
 
-@repeatable
+@few
 @given(ratio_lists, st.floats(0.001, 0.3))
 def test_the_race_is_bounded(data, noise: float) -> None:
     used = race(data, lambda i: 0.9, noise, 200)
@@ -63,7 +63,7 @@ def test_the_race_is_bounded(data, noise: float) -> None:
     assert all(len(d) <= 6 for d in data)
 
 
-@repeatable
+@few
 @given(ratio_lists, st.floats(0.001, 0.3))
 def test_beliefs_are_shrunk_towards_the_default(data, noise: float) -> None:
     seen = posterior(data, noise)

@@ -18,7 +18,7 @@ from tests.case_table import case_table
 from tests.study.conftest import ensure, evaluator
 
 FAST, OTHER = Setting({"eager": 8}), Setting({"links": 3})
-repeatable = settings(max_examples=40, derandomize=True, deadline=None)
+few = settings(max_examples=40)
 
 
 def measured(leads: bool, count: int = 12, seed: int = 1, *more: Setting) -> list[HistoryEntry]:
@@ -32,7 +32,7 @@ def is_lead(entry: HistoryEntry) -> bool:
     return entry.phase.endswith(f":{LEAD}")
 
 
-@repeatable
+@few
 @given(st.integers(0, 10**6), st.booleans())
 def test_with_leads_every_run_follows_one_of_its_own(seed: int, three: bool) -> None:
     for before, entry in pairwise(measured(True, 6, seed, *([OTHER] if three else []))):

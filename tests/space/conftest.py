@@ -1,6 +1,0 @@
-"""Property tests draw the same examples every time."""
-
-from hypothesis import settings
-
-settings.register_profile("repeatable", derandomize=True, deadline=None)
-settings.load_profile("repeatable")
