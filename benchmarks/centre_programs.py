@@ -2,9 +2,11 @@
 
     python -m benchmarks.centre_programs --keep DIR [--apps lammps cp2k:tiny] [--spaces own hybrid]
                                          [--strategies ga auto] [--budget 10m] [--json FILE]
+                                         [--cluster NAME --ranks N]
 
 Each row is one ``autotune search --app NAME --input INPUT``. Space ``own`` has the parameters of
-MPI and of the program, ``hybrid`` also ranks x threads, ``mpi`` those of MPI alone. What is proven
+MPI and of the program, ``hybrid`` also ranks x threads, ``mpi`` those of MPI alone, ``network``
+those and the ones of TCP (only if asked for: a cluster of one node has no network). What is proven
 is published in a home folder of its own, checked by ``verify-published``, and taken back. Values
 that belong to the program cannot be published; such a setting is compared with the default again.
 
@@ -16,6 +18,7 @@ continues with the same command. ``--table`` prints the finished rows and runs n
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,19 +36,31 @@ from benchmarks.harness.cells import Cell, Cells, Row
 from benchmarks.harness.searches import answer, is_decided, outcome
 
 PROGRAMS = ("lammps", "gromacs", "quantum-espresso", "cp2k", "hpl", "imb")
-SPACES = {"own": "openmpi+{app}", "hybrid": "openmpi+hybrid+{app}", "mpi": "openmpi"}
+SPACES = {
+    "own": "openmpi+{app}",
+    "hybrid": "openmpi+hybrid+{app}",
+    "mpi": "openmpi",
+    "network": "openmpi+openmpi-tcp",
+}
+OWN = ("own", "hybrid")
+"""Spaces with parameters of the program."""
 THREADS = "openmp"
 """What spaces may tune of an application that has threads."""
 
 
 @dataclass(frozen=True)
 class ProgramSearch:
-    """A row of the table: an input of an application, a kind of space, and a strategy."""
+    """A row of the table: an input of an application, a kind of space, and a strategy.
+
+    ``cluster`` and ``ranks``: None for those of a plain ``autotune search``.
+    """
 
     app: str
     input: str
     kind: str
     strategy: str
+    cluster: str | None = None
+    ranks: int | None = None
 
     @property
     def space(self) -> str:
@@ -55,11 +70,15 @@ class ProgramSearch:
     @property
     def words(self) -> tuple[str, ...]:
         """Options of a command that name program and space."""
-        return ("--app", self.app, "--input", self.input, "--space", self.space)
+        place = {"--cluster": self.cluster, "--ranks": self.ranks}
+        options = [(word, f"{value}") for word, value in place.items() if value is not None]
+        program = ("--app", self.app, "--input", self.input, "--space", self.space)
+        return (*program, *itertools.chain(*options))
 
     @property
     def name(self) -> str:
-        return f"{self.app}-{self.input}-{self.space}-{self.strategy}"
+        place = [f"{value}" for value in (self.cluster, self.ranks) if value is not None]
+        return "-".join([self.app, self.input, self.space, self.strategy, *place])
 
 
 def searches(given: argparse.Namespace) -> Iterator[ProgramSearch]:
@@ -75,10 +94,11 @@ def searches(given: argparse.Namespace) -> Iterator[ProgramSearch]:
         for kind in given.spaces:
             if kind == "hybrid" and THREADS not in app.tunable:
                 continue
-            if kind != "mpi" and name not in own_spaces:
+            if kind in OWN and name not in own_spaces:
                 continue
+            chosen_input = input_name or app.usual_input
             for strategy in given.strategies:
-                yield ProgramSearch(name, input_name or app.usual_input, kind, strategy)
+                yield ProgramSearch(name, chosen_input, kind, strategy, given.cluster, given.ranks)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -86,7 +106,9 @@ def parser() -> argparse.ArgumentParser:
     add = arguments.add_argument
     add("--keep", type=Path, required=True, metavar="DIR", help="finished rows and the database")
     add("--apps", nargs="+", default=PROGRAMS, metavar="APP[:INPUT]", help="default: all")
-    add("--spaces", nargs="+", choices=list(SPACES), default=list(SPACES))
+    add("--spaces", nargs="+", choices=list(SPACES), default=[*OWN, "mpi"])
+    add("--cluster", metavar="NAME", help="default: that of a plain autotune search")
+    add("--ranks", type=int, metavar="N", help="default: those of the application")
     add("--strategies", "--strategy", nargs="+", default=["ga", "auto"], metavar="S")
     add("--budget", default="10m", help="machine time of one search; default 10m")
     add("--check-budget", default="3m", help="machine time of one verify-published; default 3m")

@@ -38,6 +38,11 @@ def test_each_program_has_the_spaces_that_it_can_have(tmp_path: Path) -> None:
     assert kinds["imb"] == ["mpi"]
     assert {row.space for row in rows if row.app == "hpl"} == {"openmpi+hpl", "openmpi"}
     assert all(row.input in load_app(row.app).inputs for row in rows)
+    words = ("--spaces", "mpi", "network", "--cluster", "testbed", "--ranks", "4")
+    across = [*searches(given(tmp_path, "--strategies", "ga", "--apps", "imb", *words))]
+    assert [row.kind for row in across] == ["mpi", "network"]
+    assert len({row.name for row in (*rows, *across)}) == len(rows) + 2
+    assert across[0].words[-4:] == ("--cluster", "testbed", "--ranks", "4")
     with pytest.raises(UsageError):
         [*searches(given(tmp_path, "--apps", "lammps:ice"))]
 
