@@ -65,24 +65,26 @@ class OfTests(MpiLibraryContract):
         return on_path(cls.name) if cls.distribution else library_named(cls.name)
 
     @pytest.fixture(scope="class")
-    def library(self) -> Library:
-        return self.find()
+    @classmethod
+    def library(cls) -> Library:
+        return cls.find()
 
     @pytest.fixture(scope="class")
-    def launcher(self, library: Library) -> Adapter:
+    @classmethod
+    def launcher(cls, library: Library) -> Adapter:
         return adapter(library)
 
     @pytest.fixture(scope="class")
-    def runner(self, launcher: Adapter) -> Iterator[Runner]:
+    @classmethod
+    def runner(cls, launcher: Adapter) -> Iterator[Runner]:
         with Runner(launcher, guard=False) as started:
             yield started
 
     @pytest.fixture(scope="class", autouse=True)
-    def in_c(
-        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-    ) -> None:
+    @classmethod
+    def in_c(cls, tmp_path_factory: pytest.TempPathFactory) -> None:
         with suppress(pytest.skip.Exception):  # No compiler: then all ranks are in Python.
-            request.cls.rank = str(built(self.find(), tmp_path_factory.mktemp("rank"), RANK))
+            cls.rank = str(built(cls.find(), tmp_path_factory.mktemp("rank"), RANK))
 
     def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
         program = more.get("program", PROGRAM)

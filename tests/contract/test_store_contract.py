@@ -16,17 +16,12 @@ from sqlalchemy import make_url
 
 from autotune.errors import UsageError
 from autotune.store import Store
-
-pytest.register_assert_rewrite(
-    "tests.contract.store", "tests.contract.leases", "tests.contract.house"
-)
-
-from tests.contract.house import HouseContract  # noqa: E402
-from tests.contract.leases import LeaseContract  # noqa: E402
-from tests.contract.store import StoreContract  # noqa: E402
-from tests.contract.store_samples import key, ok  # noqa: E402
-from tests.refusals import refused  # noqa: E402
-from tests.servers import missing_for_postgres, new_schema, postgres_server  # noqa: E402
+from tests.contract.house import HouseContract
+from tests.contract.leases import LeaseContract
+from tests.contract.store import StoreContract
+from tests.contract.store_samples import key, ok
+from tests.refusals import refused
+from tests.servers import missing_for_postgres, new_schema, postgres_server
 
 WHY = missing_for_postgres()
 
