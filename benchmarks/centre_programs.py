@@ -34,6 +34,7 @@ from autotune.wording import Metric, parse_duration
 from benchmarks.common import autotune, options, report, run_benchmark, table
 from benchmarks.harness.cells import Cell, Cells, Row
 from benchmarks.harness.searches import answer, is_decided, outcome
+from runner import files
 
 PROGRAMS = ("lammps", "gromacs", "quantum-espresso", "cp2k", "hpl", "imb")
 SPACES = {
@@ -164,7 +165,9 @@ def published(given: argparse.Namespace, search: ProgramSearch, study: str) -> R
     """
     home = given.keep / "home"
     home.mkdir(exist_ok=True)
-    env = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data")}
+    # Of this user's home only what can be made again stays: there a testbed is known.
+    cache = str(files.cache().parent)
+    env = {"HOME": str(home), "XDG_DATA_HOME": str(home / "data"), "XDG_CACHE_HOME": cache}
     source = f"study:{study}"
     with Store.open(database(given)) as store:
         cluster = load_cluster(cluster_of_source(source, store))
@@ -184,22 +187,22 @@ def published(given: argparse.Namespace, search: ProgramSearch, study: str) -> R
             f"{again.result.get('outcome', 'failed')}: {again.result.get('words', again.text)}"
         )
         return {"refused": publication.text, "checks": [comparison]}
-    files = [file["path"] for file in publication.result["files"]]
+    paths = [file["path"] for file in publication.result["files"]]
     try:
         state = autotune(
-            *("verify-published", *files, "--run-recorded", "--budget", given.check_budget),
+            *("verify-published", *paths, "--run-recorded", "--budget", given.check_budget),
             *(*store_words, *given.guard),
             timeout_s=3600,
             env=env,
         )
     finally:
-        undo = autotune("unpublish", *files, env=env)
+        undo = autotune("unpublish", *paths, env=env)
     result = state.result
     return {
         "files": {file["format"]: file["path"] for file in publication.result["files"]},
         "in_force": bool(result) and all(file["in_force"] for file in result["files"]),
         "checks": [f"{one['status']}: {one['words']}" for one in result.get("comparisons", [])],
-        "undone": undo.code == 0 and not any(map(os.path.lexists, files)),
+        "undone": undo.code == 0 and not any(map(os.path.lexists, paths)),
     }
 
 
