@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from autotune.api.predict import Prediction
-from autotune.api.target import find_target, to_stderr
+from autotune.api.target import find_target, neutral_surroundings, to_stderr
 from autotune.comparison.comparison_outcome import ComparisonOutcome
 from autotune.comparison.paired_comparison import ComparisonRequest, compare_settings
 from autotune.config.app import app_from_command
@@ -26,7 +26,7 @@ from autotune.targets.library_binding import bound_to_library
 from autotune.targets.mpi_choice import choose
 from autotune.targets.request import TargetRequest
 from autotune.targets.resolve import with_request
-from autotune.targets.target import Target
+from autotune.targets.target import Surroundings, Target
 from autotune.wording import UNGUARDED
 from runner.files.paths import is_folder
 from runner.mpi.discover import adapter as adapter_for
@@ -236,6 +236,8 @@ def _recorded_target(features: Features, request: TargetRequest, say: Say) -> Ta
         request,
     )
     choice = choose(request.mpi, (), features.argv)
+    clean = request.clean_env
+    around = Surroundings() if clean else neutral_surroundings(choice.library, say)
     target = Target.of(
         app,
         None,
@@ -243,7 +245,8 @@ def _recorded_target(features: Features, request: TargetRequest, say: Say) -> Ta
         load_cluster(request.cluster),
         choice.library,
         timeout_s=request.timeout_s,
-        clean_env=request.clean_env,
+        clean_env=clean,
+        surroundings=around,
         commutative_only=request.commutative_only,
         cwd=features.cwd,
         choice=choice,

@@ -58,14 +58,19 @@ def target_of_any_build(request: TargetRequest, say: Say) -> Target:
     notes: list[Note] = []
     try:
         return resolve(
-            request, lambda library: _neutral_environment(library, notes.append), notes.append
+            request, lambda library: neutral_surroundings(library, notes.append), notes.append
         )
     finally:
         for note in sorted(notes, key=lambda note: note.code != "mpi.chosen"):
             say(note)
 
 
-def _neutral_environment(library: Library, say: Say) -> Surroundings:
+def neutral_surroundings(library: Library, say: Say) -> Surroundings:
+    """What keeps this user's published files out of force in launches of ``library``.
+
+    Variables that such files have set are removed from this process's environment. Raises
+    UsageError or WorkError for a damaged list of files or a file that cannot be read.
+    """
     from autotune.publish.published_files import published
 
     if not published():

@@ -14,7 +14,7 @@ from typing import Any
 from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
-from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR, LAUNCHER, digest
+from autotune.store.keys import BEFORE, CLEAN_ENV, EXECUTABLES, FRESH_DIR, LAUNCHER, digest
 from autotune.store.model import MOVED
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import file_hash, program_hash
@@ -74,7 +74,7 @@ def study_key(
         seed=seed,
         inherited=inherited_settings,
         conditions={
-            "clean_env": target.clean_env,
+            CLEAN_ENV: target.clean_env,
             "launch_options": list(target.options),
             "placement": dict(target.placement),
             "timeout_s": target.timeout_s,

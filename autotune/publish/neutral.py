@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,10 +59,21 @@ class NeutralLaunch:
     def __bool__(self) -> bool:
         return bool(self.files)
 
+    @contextmanager
+    def environment(self) -> Iterator[None]:
+        """This process without the variables of :attr:`unset`."""
+        before = {name: os.environ.pop(name) for name in self.unset if name in os.environ}
+        try:
+            yield
+        finally:
+            os.environ.update(before)
 
-def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
+
+def neutral(
+    library: Library, environment: Mapping[str, str], further: Iterable[Path] = ()
+) -> NeutralLaunch:
     """What makes launches under ``environment`` independent of the files that this user has
-    published.
+    published, and of ``further`` files, which somebody else may have published.
 
     Raises UsageError or WorkError for a damaged list of files or a file that cannot be read.
     """
@@ -69,7 +81,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     unset: set[str] = set()
     user: dict[str, str] = {}
     system: dict[Path, dict[str, str]] = {}
-    for path in published():
+    for path in dict.fromkeys([*published(), *further]):
         text = load_text(path)
         header = None if text is None else text.header
         if text is None or header is None:

@@ -23,7 +23,7 @@ from autotune.config.figures import with_known_figure
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from autotune.publish.install import check_config, check_owner
-from autotune.store.keys import BEFORE, FRESH_DIR
+from autotune.store.keys import BEFORE, CLEAN_ENV, FRESH_DIR
 from autotune.targets.provenance import Provenance
 from autotune.targets.target import Target
 from runner.mpi.library import Library
@@ -96,7 +96,7 @@ def program_of(
         library,
         options=tuple(check.get("options") or ()) if run_recorded else (),
         placement=dict(check.get("placement") or {}) if run_recorded else {},
-        clean_env=True,
+        clean_env=check.get(CLEAN_ENV) is True,
         cwd=str(Path.cwd()) if origin is None else origin.cwd,
     )
     return EvidenceProgram(target, origin)

@@ -13,6 +13,7 @@ the former file stays.
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
 from autotune.publish.header import series
 from autotune.publish.install import load_text
+from autotune.publish.neutral import neutral
 from autotune.publish.plan import FilePlan, lines_of_others
 from autotune.publish.probe import Prober
 from autotune.publish.programs import NotRun, program_of
@@ -198,12 +200,14 @@ def recheck(
 
     Each comparison ends when the published gain is shown to be there or gone, at most after
     ``pairs``.  ``run_recorded``: programs that are not known here are run as the file records them.
-    ``budget_s`` is for each program.  The published files are out of force on both sides
-    (``clean_env``), because otherwise the default would be measured with them.
+    ``budget_s`` is for each program.  Published files are out of force on both sides, because
+    otherwise the default would be measured with them; all else that launches inherit is in force,
+    as it was in the study.
 
     Raises MachineBusy, and UsageError for a damaged entry or a program that root must not run.
     """
     rechecks = []
+    launches = neutral(library, os.environ, [state.path for state in states if state.header])
     for one in publications(states):
         evidence, cluster = one.evidence, cluster_of(one.header, one.path)
         space, setting = _as_setting(one.content)
@@ -215,8 +219,11 @@ def recheck(
                 rechecks.append(Recheck(evidence.source, program.name, status, program.words, data))
                 continue
             claim = claim_of(evidence, check)
+            target = replace(program.target, commutative_only=evidence.commutative_only)
+            if not target.clean_env:
+                target = replace(target, surroundings=launches.surroundings)
             request = ComparisonRequest(
-                target=replace(program.target, commutative_only=evidence.commutative_only),
+                target=target,
                 space=space,
                 first=Setting(),
                 second=setting,
@@ -227,7 +234,8 @@ def recheck(
                 remeasure=True,
                 watch=watch,
             )
-            rechecks.append(_comparison(evidence.source, claim, request, program.origin, store))
+            with launches.environment():
+                rechecks.append(_comparison(evidence.source, claim, request, program.origin, store))
     return rechecks
 
 

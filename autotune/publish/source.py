@@ -28,7 +28,7 @@ from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
 from autotune.space.outside_names import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
-from autotune.store.keys import BEFORE, FRESH_DIR
+from autotune.store.keys import BEFORE, CLEAN_ENV, FRESH_DIR
 from autotune.study.search_result import damaged_result
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED
@@ -268,6 +268,7 @@ def _check_of(study: StudyRecord, run: RunRecord) -> dict[str, Any]:
         "origin": None
         if origin is None
         else Provenance.from_json(origin, study.hash[:12]).to_json(),
+        **({CLEAN_ENV: True} if study.key.conditions.get(CLEAN_ENV) else {}),
         **_reading(study.key),
         **_preparation(study.key),
     }

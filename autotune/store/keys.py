@@ -29,6 +29,8 @@ BEFORE, FRESH_DIR = "before", "fresh_dir"
 """Conditions of a study: the command before each run, and the directory that is copied for each
 run. They are shown, but never executed from a study.
 """
+CLEAN_ENV = "clean_env"
+"""The condition whether inherited MPI settings were removed before each run."""
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 

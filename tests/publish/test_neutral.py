@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import Never
 
 import pytest
 
 from autotune.api.target import find_target
 from autotune.cli import main
+from autotune.comparison.paired_comparison import ComparisonRequest
+from autotune.errors import WorkError
 from autotune.notes import Note, Say, unheard
+from autotune.publish.install import load_text
+from autotune.publish.published_files import forget
+from autotune.publish.recheck import recheck
+from autotune.publish.verify import FileState
 from autotune.space import DEFAULT
+from autotune.store import Store
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Surroundings, Target
+from autotune.testing.format import evidence
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -73,6 +83,33 @@ def test_the_key_is_the_one_before_it_was_published(conf: Path, open_mpi: Librar
     line = after.mpirun_line(adapter(after.library), None, DEFAULT)
     assert line == before.mpirun_line(adapter(before.library), None, DEFAULT)
     assert "HOME" not in line
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_check_of_a_gain_inherits_what_the_study_did(
+    own: bool, conf: Path, store: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but the file that it checks, whoever has published it."""
+    define_ping_pong(Path.cwd(), open_mpi)
+    check = {"app": "ping-pong", "input": None, "ranks": 2}
+    put_in_place("openmpi-user", conf, open_mpi, seen=replace(evidence(), check=(check,)))
+    if not own:
+        forget(conf)
+    requests: list[ComparisonRequest] = []
+
+    def noted(request: ComparisonRequest, _: Store) -> Never:
+        requests.append(request)
+        raise WorkError("noted", code="run.failed")
+
+    monkeypatch.setattr("autotune.publish.recheck.compare_settings", noted)
+    text = load_text(conf)
+    assert text is not None
+    with Store.open(store) as opened:
+        recheck([FileState(conf, True, "", text.header)], open_mpi, opened, guard=False)
+    (request,) = requests
+    seen = shown(request.target)
+    assert SITE in seen
+    assert PUBLISHED not in seen
 
 
 def test_variables_of_a_published_script_are_taken_out(
