@@ -9,6 +9,7 @@ from typing import Never
 
 import pytest
 
+from autotune.api.prediction_check import checked_target
 from autotune.api.target import find_target
 from autotune.cli import main
 from autotune.comparison.paired_comparison import ComparisonRequest
@@ -28,6 +29,7 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from tests.publish.apps import define_ping_pong
 from tests.publish.conftest import put_in_place
+from tests.trace.samples import features
 
 pytestmark = pytest.mark.mpi
 PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
@@ -108,6 +110,14 @@ def test_a_check_of_a_gain_inherits_what_the_study_did(
         recheck([FileState(conf, True, "", text.header)], open_mpi, opened, guard=False)
     (request,) = requests
     seen = shown(request.target)
+    assert SITE in seen
+    assert PUBLISHED not in seen
+
+
+def test_a_check_of_a_prediction_inherits_no_published_file(conf: Path, open_mpi: Library) -> None:
+    traced = replace(features(), argv=target(open_mpi).program, cwd=str(Path.cwd()))
+    request = TargetRequest(mpi=open_mpi.bin)
+    seen = shown(checked_target(traced, request, run_recorded=True, is_traced=False, say=unheard))
     assert SITE in seen
     assert PUBLISHED not in seen
 

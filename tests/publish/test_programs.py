@@ -31,6 +31,11 @@ def test_figure_and_input_are_those_of_the_study(tmp_path: Path) -> None:
     assert made.spec(None).stdin == f"{tmp_path}/in"
 
 
+def test_inherited_settings_are_removed_only_if_the_study_did() -> None:
+    assert target(clean_env=True).clean_env
+    assert not target().clean_env
+
+
 def test_a_rate_stays_one() -> None:
     made = target(metric="reached (.*)", metric_rate=True)
     assert (made.app.metric, made.app.metric_rate) == (None, "reached (.*)")

@@ -45,6 +45,14 @@ def test_a_proven_study_of_this_machine_has_no_doubts(store: Path, make_study: M
     assert found.evidence.runs == 54
 
 
+def test_a_check_later_removes_inherited_settings_only_if_the_study_did(
+    store: Path, make_study: MakeStudy
+) -> None:
+    for clean in (True, False):
+        (check,) = proposal(make_study(conditions={"clean_env": clean}), store).evidence.check
+        assert check.get("clean_env", False) is clean
+
+
 def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
     there = MachineInfo(128, "Another CPU", 2**40, "6.1")
     cases = {
