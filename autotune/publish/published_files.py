@@ -19,6 +19,7 @@ from runner.files.json_text import parse_json
 from runner.files.private_files import write_private
 
 _LARGEST = 4 * files.MIB
+_REMEDY = "write it anew as a JSON list of the files' paths, [] if there are none"
 
 
 def record_path() -> Path:
@@ -35,13 +36,12 @@ def published() -> list[Path]:
         return []
     except (OSError, ValueError) as problem:
         raise WorkError(
-            f"cannot read the list of published files {place}: {problem}; give the files "
-            "as arguments instead",
+            f"cannot read the list of published files {place}: {problem}; {_REMEDY}",
             code="published.list_unreadable",
         ) from None
     if not isinstance(data, list) or not all(isinstance(p, str) for p in data):
         raise WorkError(
-            f"{place} is not a list of published files; give the files as arguments instead",
+            f"{place} is not a list of published files; {_REMEDY}",
             code="published.list_damaged",
         )
     return [Path(p) for p in data]
