@@ -88,6 +88,22 @@ def test_the_tables_have_what_helps_beside_the_thesis(runs: RunTable) -> None:
     assert {row["chosen by"] for row in classwide.shares_table(runs, 0)} > {"anova", "careful"}
 
 
+def test_settings_of_a_harmful_parameter_are_left_out_of_the_second_choice() -> None:
+    rng = np.random.default_rng(6)
+    levels = {LIMIT: [None, 4096, 524288], "btl_tcp_use_nagle": [None, True]}
+    effects = {LIMIT: {524288: -math.log(1.2)}, "btl_tcp_use_nagle": {True: math.log(3.0)}}
+    places = cell_facts(["a", "b"], ["S"], [2, 4])
+    drawn = random_settings({**levels, "btl_sm_eager_limit": [None, *range(8)]}, 80, rng)
+    runs = table_of(drawn, places, additive(effects), rng, noise=0.02)
+    rows = classwide.harmless_table(runs)
+    free = sum("use_nagle" not in key for key in runs.rows["key"])
+    assert {(row["settings"], row["rows"]) for row in rows} == {
+        ("all", f"{len(runs.rows)}"),
+        ("without btl_tcp_use_nagle", f"{free}"),
+    }
+    assert {row["chosen"] for row in rows[2:]} == {f"{LIMIT}=524288"}
+
+
 def test_gains_of_an_application_are_of_medians() -> None:
     times = {
         "default": [2.0, 9.0, 2.0],
