@@ -99,7 +99,7 @@ def test_settings_of_a_harmful_parameter_are_left_out_of_the_second_choice() -> 
     free = sum("use_nagle" not in key for key in runs.rows["key"])
     assert {(row["settings"], row["rows"]) for row in rows} == {
         ("all", f"{len(runs.rows)}"),
-        ("without btl_tcp_use_nagle", f"{free}"),
+        ("without btl_tcp_use_nagle", f"{free}"),  # data
     }
     assert {row["chosen"] for row in rows[2:]} == {f"{LIMIT}=524288"}
 
