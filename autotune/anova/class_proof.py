@@ -213,7 +213,7 @@ def _more(row: ProgramEvidence, terms: PairTerms) -> str:
         )
     least_pairs = math.ceil(row.pairs * ((row.gain - row.lo) / (row.gain + terms.margin)) ** 2)
     more = max(least_pairs - row.pairs, 1)
-    if row.pairs >= last:
+    if row.pairs + more > last:
         return (
             f"{_name(row)}: about {more} more pairs would decide it, which is more than "
             f"the {last} planned"

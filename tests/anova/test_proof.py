@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.anova.class_proof import ClasswideProof, prove_class
+from autotune.anova.class_proof import ClasswideProof, _more, prove_class
 from autotune.anova.class_pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.classwide import mean_gain
 from autotune.anova.classwide_result import ProgramEvidence
@@ -96,6 +96,17 @@ def test_a_program_with_a_wide_interval_is_open_and_stops_the_proof() -> None:
     assert verdicts(found) == {"a": "passed", "wide": "open"}
     assert "wide" in found.why
     assert re.match("wide: [^0-9]*[0-9]+", found.next_step), "how many pairs"
+
+
+@case_table(
+    ("lo", "budget_helps"),
+    [(-0.021, True), (-0.048, False)],
+)
+def test_a_budget_is_advised_only_where_the_planned_pairs_would_decide(
+    lo: float, budget_helps: bool
+) -> None:
+    row = ProgramEvidence("a", None, 2, "c", False, -0.003, lo, 0.016, 40, "open", "", "")
+    assert ("--budget" in _more(row, PairTerms(Machine({})))) is budget_helps
 
 
 def test_the_looks_go_on_until_a_program_is_decided() -> None:
