@@ -4,6 +4,9 @@ Two errors are possible. Removing an active parameter only loses gain, because t
 is proven against the default on fresh runs. An inactive parameter may stay. Then every user would
 set it without evidence, and it may slow the next program. The second error is worse, so a parameter
 stays only if the programs are shown to be slower without it.
+
+Each comparison runs on every program. So many parameters are halved: a half that is not shown to
+act is removed by one comparison, and any other half is divided again.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ from autotune.anova.paired_runs import (
     measure_pairs,
 )
 from autotune.notes import Note
-from autotune.space import Setting
+from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan
-from autotune.study.pruning import without
+from autotune.study.pruning import SINGLES, Group, without
 
 ALPHA = 0.05
 PURPOSE = "classwide pruning"
@@ -54,39 +57,65 @@ def prune(
     terms: PairTerms,
     clock: SharedBudget | None = None,
 ) -> ClassPruning:
-    """Remove parameters one by one from the remaining setting, and compare on every program.
+    """Remove parameters from the remaining setting, and compare on every program each time.
 
-    A setting of one parameter is returned unchanged: the comparison with the default is the same
-    test.
+    Up to :data:`~autotune.study.pruning.SINGLES` parameters are tried one by one, more in halves,
+    in the order of the terms.  A setting of one parameter is returned unchanged: the comparison
+    with the default is the same test.
     """
     clock = clock or SharedBudget()
     answers: dict[str, Answer] = {}
-    names = list(setting)
     spaces = [program.space for program in programs if program.layouts is None]
     left = setting
-    for number, name in enumerate(names):
-        if len(left) == 1:
-            break
-        if name not in left:
-            answers[name] = "not slower"  # It has no effect without a removed parameter.
-            continue
-        words = f"{number + 1}/{len(names)}  without {name}"
-        terms.say(Note("classwide.without", words, {"parameter": name}))
-        smaller = without(left, (name,), spaces) if spaces else left.without(name)
-        if smaller is None:
-            answers[name] = "unmeasured"
-            continue
-        answers[name] = _try(left, smaller, programs, terms, clock)
-        if answers[name] in REMOVABLE:
+    names = sorted(setting, key=lambda name: _rank(name, terms.prune_order))
+    waiting = _parts(tuple(names))
+    while waiting and len(left) > 1:
+        # A parameter has already left if it has no effect without a removed one.
+        group = tuple(name for name in waiting.pop(0) if name in left)
+        smaller = _smaller(left, group, spaces) if group else None
+        answer: Answer = "unmeasured"
+        if smaller is not None:
+            words = f"{len(left)} parameters are left; without {', '.join(group)}"
+            terms.say(Note("classwide.without", words, {"parameters": list(group)}))
+            answer = _try(left, smaller, programs, terms, clock)
+        if smaller is not None and answer in REMOVABLE:
             left = smaller
+        elif len(group) > 1 and (smaller is None or answer == "needed"):
+            waiting[:0] = _parts(group)
+            continue
+        answers |= dict.fromkeys(group, answer)
+    for name in setting:
+        if name not in left:
+            answers.setdefault(name, "not slower")
     # The proof itself judges the last remaining parameter.
     is_single = len(left) == 1
     return ClassPruning(
         left,
-        tuple(n for n, answer in answers.items() if answer in REMOVABLE),
-        tuple(n for n, answer in answers.items() if answer == "open"),
-        () if is_single else tuple(n for n, answer in answers.items() if answer == "unmeasured"),
+        tuple(n for n in names if answers.get(n) in REMOVABLE),
+        tuple(n for n in names if answers.get(n) == "open"),
+        () if is_single else tuple(n for n in names if answers.get(n) == "unmeasured"),
     )
+
+
+def _parts(names: Group) -> list[Group]:
+    """Single parameters if they are few, else two halves."""
+    if len(names) <= SINGLES:
+        return [(name,) for name in names]
+    half = (len(names) + 1) // 2
+    return [names[:half], names[half:]]
+
+
+def _rank(name: str, order: Sequence[str]) -> int:
+    """Place in the order; what it does not name comes last."""
+    return order.index(name) if name in order else len(order)
+
+
+def _smaller(setting: Setting, group: Group, spaces: Sequence[Space]) -> Setting | None:
+    """The setting without a group; None if that is the default or cannot be launched."""
+    if spaces:
+        return without(setting, group, spaces)
+    rest = setting.without(*group)  # A rule in words of layouts has no space of its own.
+    return None if rest == DEFAULT else rest
 
 
 def prune_plan(terms: PairTerms, programs: int) -> LookPlan:

@@ -82,13 +82,17 @@ class ClassRow:
 
 @dataclass(frozen=True)
 class Choice:
-    """``method``: "anova", "direct" or "default"; ``rows``: all methods and the references."""
+    """``method``: "anova", "direct" or "default"; ``rows``: all methods and the references.
+
+    ``by_effect``: parameters of the setting, first those that seem to do least.
+    """
 
     method: str
     setting: Setting
     why: str
     rows: tuple[ClassRow, ...]
     warnings: tuple[Note, ...]
+    by_effect: tuple[str, ...] = ()
 
 
 def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
@@ -121,7 +125,18 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
     ]
     method, setting, why = _decide(rows, apps, effects)
     warnings = [*_warnings(table, rows, apps, method), *filter(None, [table.unguarded])]
-    return Choice(method, setting, why, tuple(every), tuple(warnings))
+    order = _by_effect(setting, effects)
+    return Choice(method, setting, why, tuple(every), tuple(warnings), order)
+
+
+def _by_effect(setting: Setting, effects: SettingEffects) -> tuple[str, ...]:
+    """The parameters of a setting, first those without which the rest seems to gain most."""
+    cells = list(effects.table.cells)
+
+    def merit(name: str) -> tuple[float, float]:
+        return effects.merit(setting.without(name), cells)
+
+    return tuple(sorted(setting, key=merit, reverse=True))
 
 
 def anova_setting(table: RunTable, options: FactorOptions) -> Setting:

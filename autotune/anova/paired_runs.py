@@ -68,8 +68,9 @@ class PairTerms:
     """The terms of the measurement.
 
     ``compare`` runs the pairs of one comparison. ``budget_s`` is for all programs together.
-    ``looks`` and ``prune_looks`` are numbers of pairs on a program. ``margin`` and ``min_gain`` are
-    shares (0.02: 2 %). ``say`` receives a note for each step.
+    ``looks`` and ``prune_looks`` are numbers of pairs on a program. ``prune_order`` names the
+    parameters that the pruning tries to remove first. ``margin`` and ``min_gain`` are shares (0.02:
+    2 %). ``say`` receives a note for each step.
     """
 
     compare: Compare
@@ -78,6 +79,7 @@ class PairTerms:
     min_gain: float = MIN_GAIN
     prune_looks: tuple[int, ...] = PRUNE_LOOKS
     prune: bool = True
+    prune_order: tuple[str, ...] = ()
     budget_s: float | None = None
     seed: int = 0
     guard: bool = True

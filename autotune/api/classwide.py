@@ -161,7 +161,8 @@ def in_names_here(choice: Choice, programs: Sequence[ClassProgram]) -> Choice:
         return choice
     aliases = programs[0].space.aliases
     values = {aliases.get(name, name): value for name, value in choice.setting.items()}
-    return dataclasses.replace(choice, setting=Setting(values))
+    order = tuple(aliases.get(name, name) for name in choice.by_effect)
+    return dataclasses.replace(choice, setting=Setting(values), by_effect=order)
 
 
 def own_settings(

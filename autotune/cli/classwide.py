@@ -94,6 +94,7 @@ def classwide(request: ClasswideRequest, store: StoreUrl = None, json_out: JsonO
                 watch=progress,
                 say=to_stderr,
                 prune=request.prune,
+                prune_order=choice.by_effect,
             )
             with interruption(
                 "Interrupted. Finished runs are stored; the same command continues the proof."

@@ -44,6 +44,8 @@ def test_a_common_optimum_is_chosen_and_reaches_the_best_single_setting() -> Non
     found = choose(table(TRUTH), FactorOptions())
     assert found.setting["eager"] == 4
     assert found.setting["links"] == 2
+    assert found.by_effect[-1] == "eager"
+    assert sorted(found.by_effect) == list(found.setting)
     shares = {row.name: row.share for row in found.rows}
     assert shares[found.method] >= 0.95 * shares[BEST_SINGLE]
     assert shares["rand"] < 0.5 < shares["best"]

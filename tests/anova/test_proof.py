@@ -14,11 +14,18 @@ from autotune.anova.class_proof import ClasswideProof, _more, prove_class
 from autotune.anova.class_pruning import ALPHA, PURPOSE, prune, prune_plan
 from autotune.anova.classwide import mean_gain
 from autotune.anova.classwide_result import ProgramEvidence
-from autotune.anova.paired_runs import LOOKS, MARGIN, PRUNE_LOOKS, PairTerms, measure_pairs
+from autotune.anova.paired_runs import (
+    LOOKS,
+    MARGIN,
+    PRUNE_LOOKS,
+    ClassProgram,
+    PairTerms,
+    measure_pairs,
+)
 from autotune.comparison.comparison_outcome import ComparisonOutcome
 from autotune.comparison.paired_comparison import ComparisonRequest, compare_on
 from autotune.measurement.budget import BudgetTooSmall
-from autotune.space import DEFAULT, Setting, parse_expression
+from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.simulation import Model, SimulatedEvaluator
 from autotune.terminal.classwide import print_proof
@@ -256,6 +263,71 @@ def test_a_smaller_setting_that_breaks_a_rule_is_not_launched() -> None:
     assert found.setting == PROPOSED
     assert set(found.unproven) == set(PROPOSED)
     assert not machine.requests
+
+
+WIDE = tuple(f"p{number}" for number in range(10))
+
+
+def wide(gains: dict[str, float]) -> tuple[Setting, Machine, list[ClassProgram]]:
+    """Two programs with ten parameters, of which some act."""
+
+    def seconds(setting: Setting, rng: np.random.Generator) -> float | str:
+        gain = sum(value for name, value in gains.items() if setting.get(name) == 2)
+        return float(rng.lognormal(0, 0.01)) / (1 + gain)
+
+    space = Space("wide", tuple(Parameter(name, (1, 2), "mca") for name in WIDE))
+    programs = [dataclasses.replace(program(n, held_out=False), space=space) for n in ("a", "b")]
+    return Setting(dict.fromkeys(WIDE, 2)), Machine({"a": seconds, "b": seconds}), programs
+
+
+@pytest.mark.parametrize("acting", WIDE)
+def test_many_parameters_are_halved(acting: str) -> None:
+    proposed, machine, programs = wide({acting: 0.2})
+    found = prune(proposed, programs, PairTerms(machine))
+    assert tuple(found.setting) == (acting,)
+    assert set(found.without) == set(WIDE) - {acting}
+    assert found.unproven == ()
+    comparisons = {request.second for request in machine.requests}
+    assert len(comparisons) < len(WIDE) - 1
+
+
+def test_parameters_that_seem_to_do_least_go_first() -> None:
+    proposed, machine, programs = wide({"p0": 0.2})
+    found = prune(proposed, programs, PairTerms(machine, prune_order=(*WIDE[1:], WIDE[0])))
+    assert tuple(found.setting) == ("p0",)
+    assert len({request.second for request in machine.requests}) == 3
+
+
+@pytest.mark.parametrize("acting", [("p0", "p1"), ("p0", "p9"), ("p1", "p4", "p7", "p8")])
+def test_all_that_act_stay(acting: tuple[str, ...]) -> None:
+    proposed, machine, programs = wide(dict.fromkeys(acting, 0.1))
+    found = prune(proposed, programs, PairTerms(machine))
+    assert tuple(found.setting) == acting
+    assert found.unproven == ()
+
+
+def test_halves_that_are_not_measured_stay_and_are_named() -> None:
+    def broke(request: ComparisonRequest) -> ComparisonOutcome:
+        raise BudgetTooSmall("nothing left", code="test.error")
+
+    proposed, _, programs = wide({})
+    found = prune(proposed, programs, PairTerms(broke))
+    assert found.setting == proposed
+    assert found.unproven == WIDE
+
+
+def test_a_half_that_breaks_a_rule_is_divided() -> None:
+    proposed, machine, programs = wide({"p9": 0.2})
+    rule = Constraint(parse_expression("p0 == p9"), "both or none")
+    ruled = []
+    for one in programs:
+        levels = tuple(dataclasses.replace(p, default=1) for p in one.space)
+        space = dataclasses.replace(one.space, parameters=levels, constraints=(rule,))
+        ruled.append(dataclasses.replace(one, space=space))
+    found = prune(proposed, ruled, PairTerms(machine))
+    assert tuple(found.setting) == ("p0", "p9")
+    assert found.unproven == ("p0", "p9")
+    assert set(found.without) == set(WIDE[1:-1])
 
 
 def test_what_the_budget_left_unpruned_is_named() -> None:

@@ -75,9 +75,10 @@ def test_only_settings_that_are_right_for_every_operation() -> None:
 
 def test_a_setting_of_a_dataset_gets_the_names_of_the_library_here() -> None:
     """Recorded under Open MPI 5, proven under 4.1: sm was called vader."""
-    choice = Choice("direct", Setting({"btl_sm_eager_limit": 4096, "mpi_x": 1}), "", (), ())
+    order = ("mpi_x", "btl_sm_eager_limit")
+    choice = Choice("direct", Setting(dict.fromkeys(order, 4096)), "", (), (), order)
     here = replace(program("a", held_out=False), space=load_space("openmpi", OLD))
-    assert in_names_here(choice, [here]).setting == Setting(
-        {"btl_vader_eager_limit": 4096, "mpi_x": 1}
-    )
+    order_here = ("mpi_x", "btl_vader_eager_limit")
+    assert in_names_here(choice, [here]).setting == Setting(dict.fromkeys(order_here, 4096))
+    assert in_names_here(choice, [here]).by_effect == order_here
     assert in_names_here(choice, []) is choice
