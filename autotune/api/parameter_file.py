@@ -1,4 +1,4 @@
-"""The parameter file of a search: the proven setting with its evidence."""
+"""The files of a search: the proven setting with its evidence, and the program's input for it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from autotune.space import Setting
 from autotune.space.library_choice import MPI
 from autotune.study.search_result import Result
 from autotune.study.search_study import SearchStudy
+from autotune.targets.input_files import write_input_folder
 from autotune.wording import UNGUARDED
+from runner.errors import RunnerError
 
 
-def write_result_file(search: SearchStudy, result: Result, params_file: str | None) -> None:
-    """Write the parameter file of a proven setting; a file that is not obeyed becomes a warning.
+def write_result_files(search: SearchStudy, result: Result, params_file: str | None) -> None:
+    """Write the parameter file of a proven setting, and the program's input files for it.
+
+    A file that is not obeyed, and input that is not written, become warnings. The input files lie
+    in a folder beside the parameter file.
 
     Without the guard the file has the setting that only looked better, and is written only if the
     user gave its path (``params_file``).
@@ -31,6 +36,7 @@ def write_result_file(search: SearchStudy, result: Result, params_file: str | No
         return
     setting, proof = claim
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
+    _write_input_files(search, result, setting, place.with_name(f"{place.stem}-input"))
     side, bare = search.evaluator.side(setting), setting.without(MPI)
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
     checks = [] if result.checks is None else [f"checks: {checks_words(result.checks)}"]
@@ -39,10 +45,23 @@ def write_result_file(search: SearchStudy, result: Result, params_file: str | No
         file = write_tune_file(place, side.target, side.space, bare, evidence, side.runner)
     except NotObeyed as problem:
         result.warnings.append(Note(problem.code, str(problem)))
-        return
+        file = None
     if file is not None:
         result.params_file = str(file)
-        result.mpirun_with_file = search.launch_line(setting, result.params_file)
+    search.set_file_lines(result, setting)
+
+
+def _write_input_files(search: SearchStudy, result: Result, setting: Setting, folder: Path) -> None:
+    """Write the input files of the application with the values of the setting, if it has any."""
+    side = search.evaluator.side(setting)
+    texts = side.target.spec(side.space, setting.without(MPI)).files
+    if not texts:
+        return
+    try:
+        result.input_folder = str(write_input_folder(folder, texts))
+    except (OSError, RunnerError) as problem:
+        words = f"the input files of the setting were not written: {problem}"
+        result.warnings.append(Note("work.input_unwritten", words, {"folder": str(folder)}))
 
 
 def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:

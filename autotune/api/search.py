@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from autotune.api.figures import with_figure
 from autotune.api.library_targets import chosen_spaces, searched_targets
-from autotune.api.parameter_file import write_result_file
+from autotune.api.parameter_file import write_result_files
 from autotune.api.target import find_target, to_stderr
 from autotune.errors import UsageError
 from autotune.measurement.events import Watcher, silent
@@ -85,7 +85,7 @@ def begin_search(
 
     def write(study: SearchStudy, result: Result) -> None:
         if writes_default_file or request.params_file is not None:
-            write_result_file(study, result, request.params_file)
+            write_result_files(study, result, request.params_file)
 
     study = SearchStudy(
         store,

@@ -441,10 +441,13 @@ def _content(launch_groups: Mapping[str, Mapping[str, str]]) -> Content:
     """The part of a launch that files can hold; raises UsageError if there is more."""
     left = [name for group in launch_groups if group not in GROUPS for name in launch_groups[group]]
     if left:
+        # A program option is stored with its place for a value: "-nk {nk}".
+        words = ", ".join(name.partition(" ")[0].strip("{}") for name in left)
         raise UsageError(
-            f"the setting contains {', '.join(left)}: program options and numbers of "
-            "processes cannot be published as defaults of an MPI library.\nSearch again in "
-            "a space without them (autotune search --space openmpi ...).",
+            f"the setting contains {words}: values of the program and numbers of "
+            "processes cannot be published as defaults of an MPI library.\nStart the program as "
+            "autotune show prints it, or search again in a space without them (autotune search "
+            "--space openmpi ...).",
             code="publish.other_library",
         )
     return Content({g: dict(v) for g, v in launch_groups.items() if v})

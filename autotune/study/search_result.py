@@ -301,6 +301,10 @@ class Result:
     """Line that starts the program with the setting."""
     mpirun_with_file: str = ""
     """The same with the parameter file; empty if there is none."""
+    input_folder: Omitted[str] = None
+    """Folder with the program's input files for this setting."""
+    start_line: Omitted[str] = None
+    """Shell line that starts the program in this folder, after its preparation."""
     libraries: list[LibraryLaunches] = field(default_factory=list)
     """MPI libraries of a search under several, that of the default first; empty for one."""
     switch: SwitchedLibrary | None = None

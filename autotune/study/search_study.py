@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Self
 
 from autotune.errors import AutotuneError, UsageError
@@ -66,7 +68,7 @@ from autotune.study.study_warnings import sharing_warnings
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
-from runner.files.paths import is_file
+from runner.files.paths import is_file, is_folder
 from runner.mpi.discover import adapter
 
 WARM_START = "warm-start"
@@ -169,9 +171,7 @@ class SearchStudy(MeasuredStudy):
             result.mpirun = self.launch_line(result.recommended)
             result.libraries = self._library_rows(history_of(self.store, self.study.id))
             result.switch = self._switch(result)
-            result.mpirun_with_file = ""
-            if result.params_file is not None and is_file(result.params_file):
-                result.mpirun_with_file = self.launch_line(result.recommended, result.params_file)
+            self.set_file_lines(result, result.recommended)
         return result
 
     def followed_answer(self) -> Result | None:
@@ -251,6 +251,23 @@ class SearchStudy(MeasuredStudy):
         space = self.space if other is None else other.space
         bare = setting.without(MPI)
         return target.mpirun_line(adapter(target.library), space, bare, params_file)
+
+    def set_file_lines(self, result: Result, setting: Setting) -> None:
+        """Set the lines that start the program with the files of a setting, as far as these are
+        there."""
+        file = result.params_file
+        if file is not None and not is_file(file):
+            file = None
+        result.mpirun_with_file = "" if file is None else self.launch_line(setting, file)
+        folder, target = result.input_folder, self.target_of(setting)
+        result.start_line = None
+        # In a copy of the user's directory the program needs what else is there.
+        if folder is None or not is_folder(folder) or target.fresh_copy:
+            return
+        from_folder = None if file is None else str(Path(file).absolute())
+        steps = [["cd", folder], target.before]
+        lines = [shlex.join(words) for words in steps if words]
+        result.start_line = " && ".join([*lines, self.launch_line(setting, from_folder)])
 
     def __enter__(self) -> Self:
         super().__enter__()

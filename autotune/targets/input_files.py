@@ -5,9 +5,12 @@ A value is data.  It is a short word or number, and is written into the run's ow
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from autotune.config.app import App
 from autotune.config.input_files import PLACE
@@ -16,6 +19,8 @@ from autotune.space import Space
 from autotune.space.expression import parse_expression
 from autotune.space.resolve import spelled_out
 from autotune.space.space import Constraint
+from runner.files import MIB, read_bytes
+from runner.fresh_copy import write_inputs
 
 FILE = "file"
 """The kind of parameters whose values stand in input files."""
@@ -57,6 +62,30 @@ def input_texts(
         return texts_by_place[match[1]]
 
     return {name: PLACE.sub(value, text) for name, text in texts.items()}
+
+
+def write_input_folder(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Write input files, by name, for a user into ``folder``, and return it.
+
+    If it has something else under one of these names, it stays as it is, and the files are in
+    ``folder-2``, or the next such folder. Raises OSError, and RunnerError as ``write_inputs``.
+    """
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    places = itertools.chain([folder], numbered)
+    place = next(p for p in places if all(_is_free(p / name, texts[name]) for name in texts))
+    place.mkdir(parents=True, exist_ok=True)
+    write_inputs(place, texts)
+    return place
+
+
+def _is_free(path: Path, text: str) -> bool:
+    """Whether nothing is there, or a file with this text."""
+    if not os.path.lexists(path):
+        return True
+    try:
+        return read_bytes(path, MIB) == text.encode()
+    except OSError:
+        return False
 
 
 def with_input_rules(space: Space, app: App, input_name: str | None = None) -> Space:

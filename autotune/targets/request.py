@@ -97,7 +97,7 @@ class TargetRequest(Request):
         None,
         "--before COMMAND",
         "Command executed before every run, without a shell, in the run's working directory, for "
-        "example 'rm -f state.cpt'. Its time does not count.",
+        "example 'rm -f state.cpt'. Its time counts neither for the run nor for the budget.",
         COMMAND,
     )
     fresh_dir: FilePath | None = late_option(

@@ -36,7 +36,7 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
     first, own = _libraries(result)
     noise = FollowUp("See which gain can be detected here", on_this_target("noise", mpi=first))
     if result.status == "recommended":
-        steps = [FollowUp("Use it", result.mpirun_with_file or result.mpirun)]
+        steps = [FollowUp("Use it", result.start_line or result.mpirun_with_file or result.mpirun)]
         steps.append(report)
         if publish is not None:
             words = ["publish", "--from", f"study:{result.study}", *publish]

@@ -236,7 +236,10 @@ def _print_setting(result: Result, has_commands: bool) -> None:
     if not has_commands:
         print_line("Start it like this:", bold=True)
         # The line is not wrapped, because it is made to be copied.
-        print_line(f"  {result.mpirun}", whole=True)
+        print_line(f"  {result.start_line or result.mpirun}", whole=True)
+    if result.input_folder:
+        print_line("Input files with the values of this setting:", bold=True)
+        print_line(f"  {result.input_folder}", whole=True)
     if result.params_file:
         print_line("Parameter file (a test run has shown that it takes effect):", bold=True)
         print_line(f"  {result.params_file}", whole=True)

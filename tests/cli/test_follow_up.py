@@ -150,6 +150,65 @@ def test_the_commands_after_a_proof_work_when_copied(
     assert "btl_sm_eager_limit" in (work / ".openmpi" / "mca-params.conf").read_text()
 
 
+READER = """
+import random
+from mpi4py import MPI
+block = open("in.dat").read().split()[1]
+if MPI.COMM_WORLD.rank == 0:
+    print(f"time {(0.16 if block == '32' else 0.2) * random.lognormvariate(0, 0.01):.9f} right")
+"""
+READER_APP = """
+name = "reader"
+command = ["{program}", "{place}"]
+metric = 'time ([0-9.]+)'
+verify = "right"
+default_ranks = 2
+tunable = ["reader"]
+[input_files]
+"in.dat" = "block {{nb}}"
+[placeholders]
+nb = "result"
+[inputs.default]
+values = { nb = "80" }
+"""
+READER_SPACE = """
+requires = "reader"
+[parameters.nb]
+target = "file"
+levels = [32, 80]
+default = 80
+help = "block"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_a_setting_of_input_files_can_be_used_as_printed(
+    cli: Cli, open_mpi: object, work: Path, quiet: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(work))
+    (work / "reader.py").write_text(READER)
+    app = READER_APP.replace("{place}", str(work / "reader.py"))
+    (work / "reader.toml").write_text(app.replace("{program}", sys.executable))
+    (work / "blocks.toml").write_text(READER_SPACE)
+    words = ["search", "--app", "reader.toml", "--space", "blocks.toml", "--store", "r.db"]
+    words += ["--strategy", "random", "--trials", "1"]
+    found = cli(*words, "--json", "r.json")
+    assert found.code == 0, found.err
+    stored = json.loads((work / "r.json").read_text())
+    assert stored["recommended"]["setting"] == {"nb": 32}, found.out
+    assert (work / stored["input_folder"] / "in.dat").read_text() == "block 32"
+    use = commands(found)[0]
+    assert use == stored["start_line"]
+    ran = obey(cli, use)
+    assert ran.code == 0, ran.text
+    assert 0.12 < float(ran.out.split()[1]) < 0.18, "the line does not use the setting"
+    # The stored answer has the line as long as the folder is there.
+    assert commands(cli(*words))[0] == use
+    (work / stored["input_folder"]).rename(work / "away")
+    assert "cd " not in commands(cli(*words))[0]
+
+
 @pytest.mark.slow
 @pytest.mark.mpi
 @pytest.mark.parametrize("guard", [(), ("--no-guard",)])

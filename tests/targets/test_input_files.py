@@ -14,7 +14,7 @@ from autotune.config.find import list_configs
 from autotune.config.input_files import InputRule
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, load_space
-from autotune.targets.input_files import input_texts, with_input_rules
+from autotune.targets.input_files import input_texts, with_input_rules, write_input_folder
 from autotune.targets.target import Target
 from runner.errors import RunnerError
 from runner.fresh_copy import write_inputs
@@ -141,6 +141,20 @@ def test_an_application_may_name_its_figures_and_a_command_before_each_run() -> 
     library = Library("openmpi", "5.0.11", "/opt/bin", "/opt/bin/mpirun")
     target = Target.of(load_app("gromacs"), "tiny", 2, load_cluster("local"), library)
     assert target.before == before
+
+
+def test_input_files_of_a_proven_setting_replace_no_others(tmp_path: Path) -> None:
+    folder, texts = tmp_path / "found-input", {"in.dat": "nb 32", "b.dat": "x"}
+    assert write_input_folder(folder, texts) == folder
+    assert write_input_folder(folder, texts) == folder
+    (folder / "in.dat").write_text("edited by its user")
+    second = tmp_path / "found-input-2"
+    assert write_input_folder(folder, texts) == second
+    assert (folder / "in.dat").read_text() == "edited by its user"
+    assert {file.name: file.read_text() for file in second.iterdir()} == texts
+    (second / "in.dat").unlink()
+    (second / "in.dat").symlink_to(tmp_path)
+    assert write_input_folder(folder, texts) == tmp_path / "found-input-3"
 
 
 @pytest.mark.mpi
