@@ -130,8 +130,8 @@ def _copies(result: Result | None) -> list[Copy]:
     if result is None or result.status != "recommended":
         return []
     lines = [Copy("Setting", setting_lines(result.recommended.to_json()))]
-    if result.mpirun:
-        lines.append(Copy("How to start it", result.mpirun))
+    if start := result.start_line or result.mpirun:
+        lines.append(Copy("How to start it", start))
     return lines
 
 
