@@ -84,16 +84,13 @@ def prune(
             waiting[:0] = _parts(group)
             continue
         answers |= dict.fromkeys(group, answer)
-    for name in setting:
-        if name not in left:
-            answers.setdefault(name, "not slower")
-    # The proof itself judges the last remaining parameter.
-    is_single = len(left) == 1
+    removed = tuple(name for name in names if name not in left)
+    unmeasured = tuple(name for name in names if name in left and answers.get(name) == "unmeasured")
     return ClassPruning(
         left,
-        tuple(n for n in names if answers.get(n) in REMOVABLE),
-        tuple(n for n in names if answers.get(n) == "open"),
-        () if is_single else tuple(n for n in names if answers.get(n) == "unmeasured"),
+        removed,
+        tuple(name for name in removed if answers.get(name) == "open"),
+        unmeasured if len(left) > 1 else (),  # The proof itself judges a single parameter.
     )
 
 
