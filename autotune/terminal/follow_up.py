@@ -46,7 +46,9 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
             steps.append(FollowUp("Make it the default of this user", command_line(*words)))
         else:
             both = None if first is None else [*first, *(own or ())]
-            repetition = on_this_target("compare", "default", f"study:{result.study}", mpi=both)
+            # Only the space of the search knows parameters of the program.
+            words = ["default", f"study:{result.study}", *_space_words()]
+            repetition = on_this_target("compare", *words, mpi=both)
             steps.append(FollowUp("Compare it again", repetition))
         return steps
     if result.status == "unguarded":
@@ -56,6 +58,10 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
         decide = FollowUp("Decide it", this_command(result.next_step["options"]))
         return [decide, noise, report]
     return [report, noise, _look_further(result)]
+
+
+def _space_words() -> list[str]:
+    return [word for name in option_values("--space")[-1:] for word in ("--space", name)]
 
 
 def _report(result: Result, store: list[str]) -> str:

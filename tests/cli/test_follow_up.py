@@ -198,8 +198,11 @@ def test_a_setting_of_input_files_can_be_used_as_printed(
     stored = json.loads((work / "r.json").read_text())
     assert stored["recommended"]["setting"] == {"nb": 32}, found.out
     assert (work / stored["input_folder"] / "in.dat").read_text() == "block 32"
-    use = commands(found)[0]
+    use, _, again = commands(found)
     assert use == stored["start_line"]
+    compared = obey(cli, f"{again} --pairs 6 --json c.json")
+    assert compared.code == 0, compared.text
+    assert json.loads((work / "c.json").read_text())["outcome"] == "better"
     ran = obey(cli, use)
     assert ran.code == 0, ran.text
     assert 0.12 < float(ran.out.split()[1]) < 0.18, "the line does not use the setting"
