@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from pathlib import Path
+from functools import partial
 from typing import Any, Self
 
 from autotune.errors import AutotuneError, UsageError
@@ -62,13 +61,13 @@ from autotune.study.search_result import (
     Result,
     SwitchedLibrary,
 )
+from autotune.study.start_lines import set_start_lines
 from autotune.study.study_request import SearchRequest
 from autotune.study.study_status import FINISH, FINISHED, JOB_VARIABLE, SESSION
 from autotune.study.study_warnings import sharing_warnings
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
-from runner.files.paths import is_file, is_folder
 from runner.mpi.discover import adapter
 
 WARM_START = "warm-start"
@@ -253,21 +252,8 @@ class SearchStudy(MeasuredStudy):
         return target.mpirun_line(adapter(target.library), space, bare, params_file)
 
     def set_file_lines(self, result: Result, setting: Setting) -> None:
-        """Set the lines that start the program with the files of a setting, as far as these are
-        there."""
-        file = result.params_file
-        if file is not None and not is_file(file):
-            file = None
-        result.mpirun_with_file = "" if file is None else self.launch_line(setting, file)
-        folder, target = result.input_folder, self.target_of(setting)
-        result.start_line = None
-        # In a copy of the user's directory the program needs what else is there.
-        if folder is None or not is_folder(folder) or target.fresh_copy:
-            return
-        from_folder = None if file is None else str(Path(file).absolute())
-        steps = [["cd", folder], target.before]
-        lines = [shlex.join(words) for words in steps if words]
-        result.start_line = " && ".join([*lines, self.launch_line(setting, from_folder)])
+        """Set the lines that start the program with the files of a setting."""
+        set_start_lines(result, self.target_of(setting), partial(self.launch_line, setting))
 
     def __enter__(self) -> Self:
         super().__enter__()

@@ -39,7 +39,7 @@ LAUNCHES = "tests/targets/test_printed_launches.py"
 COMPOSERS = {
     "autotune/terminal/command_line.py:command_line": "tests/cli/test_follow_up.py",
     "autotune/terminal/command_line.py:own_name": "tests/cli/test_follow_up.py",
-    "autotune/study/search_study.py:set_file_lines": "tests/cli/test_follow_up.py",
+    "autotune/study/start_lines.py:set_start_lines": "tests/cli/test_follow_up.py",
     "autotune/terminal/publication.py:print_places": "tests/publish/test_commands.py",
     "autotune/targets/launcher_line.py:parse_launcher_line": LAUNCHES,
     "autotune/targets/launcher_line.py:refuse_wrapped_launcher": LAUNCHES,

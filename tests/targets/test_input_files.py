@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from autotune.api.parameter_file import _write_input_files
 from autotune.config.app import App, Input, load_app
 from autotune.config.cluster import load_cluster
 from autotune.config.figures import known_programs, with_known_figure
@@ -155,6 +157,22 @@ def test_input_files_of_a_proven_setting_replace_no_others(tmp_path: Path) -> No
     (second / "in.dat").unlink()
     (second / "in.dat").symlink_to(tmp_path)
     assert write_input_folder(folder, texts) == tmp_path / "found-input-3"
+
+
+def test_input_files_that_cannot_be_written_become_a_note(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    library = Library("openmpi", "5.0.11", "/opt/bin", "/opt/bin/mpirun")
+    side = SimpleNamespace(
+        target=Target.of(APP, None, 2, load_cluster("local"), library),
+        space=with_input_rules(SPACE, APP),
+    )
+    search = SimpleNamespace(evaluator=SimpleNamespace(side=lambda setting: side))
+    result = SimpleNamespace(input_folder=None, warnings=[])
+    for place in (tmp_path / "file" / "input", tmp_path / "input"):
+        _write_input_files(search, result, Setting({"nb": 32}), place)  # type: ignore[arg-type]
+    assert [note.code for note in result.warnings] == ["work.input_unwritten"]
+    assert result.input_folder == str(tmp_path / "input")
+    assert "block 32" in (tmp_path / "input" / "in.dat").read_text()
 
 
 @pytest.mark.mpi
